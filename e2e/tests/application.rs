@@ -8,12 +8,12 @@ use pintle_e2e::{Program, TestEnv};
 use serde_json::json;
 use support::write_chart;
 
-/// How long the cluster may take to know a kind, or to forget it.
+/// The timeout for the cluster to serve a new kind, or to stop serving it.
 const LIMIT: Duration = Duration::from_secs(180);
 
 #[test]
 fn an_application_owns_the_release_where_the_cluster_has_applications() {
-    // While the kind is there, releases of other tests would get applications, too, and go with them.
+    // While the CRD exists, releases of other tests would get Applications, too, and be deleted with them.
     let Some(env) = TestEnv::exclusive("an_application_owns_the_release") else { return };
     let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
     let definition = json!({

@@ -119,7 +119,7 @@ fn the_real_helm_4_makes_nothing_when_the_filter_refuses() {
     chart(&env);
     env.write("chart/templates/all.yaml", &CHART.replace("post-upgrade=10", "post-upgrade=ten"));
     let ran = helm(&env, &["install", "web", "chart"]).failed();
-    // Helm 4.2.4 does not pass on what its plugins say; `helm template web chart | helm-hooks` tells it.
+    // Helm 4.2.4 does not show the error output of plugins; `helm template web chart | helm-hooks` does.
     assert!(ran.stderr.contains("plugin \"helm-hooks\" exited with error"), "{}", ran.stderr);
     assert_eq!(env.object("v1", "configmaps", "plain"), None);
 }

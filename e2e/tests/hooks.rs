@@ -51,7 +51,7 @@ fn pod_with(name: &str, list: &[(&str, &str)], script: &str) -> String {
     )
 }
 
-/// Whether a line is a remark of Helm's client library about its own connections, such as `I1115 10:15:41.7 …`.
+/// Whether a line is a log message of client-go about its connections, such as `I1115 10:15:41.7 …`.
 fn is_noise(line: &str) -> bool {
     let mut letters = line.bytes();
     letters.next().is_some_and(|level| b"IWE".contains(&level))
@@ -213,7 +213,7 @@ fn a_hook_is_made_anew_only_when_the_old_one_is_gone() {
         let after = env.object("v1", "configmaps", "held").expect("it was made anew");
         assert_ne!(before["metadata"]["uid"], after["metadata"]["uid"]);
         assert!(after["metadata"]["deletionTimestamp"].is_null());
-        // Nobody would let the namespace go otherwise.
+        // Otherwise the finalizer would keep the namespace from being deleted.
         env.api().merge(&path, &json!({"metadata": {"finalizers": null}}));
     }
 }
@@ -235,7 +235,7 @@ fn a_hook_that_cannot_be_made_fails_the_operation_and_those_before_it_are_cleane
             "{ran:?}"
         );
         assert!(ran.stderr.contains("Unsupported value: \"Perhaps\""), "{ran:?}");
-        // Helm leaves what it has made, and a release that takes no other operation.
+        // Helm leaves the objects that it created, and a pending release that blocks other operations.
         let helm = program == Program::Helm4;
         assert_eq!(env.object("v1", "configmaps", "goes").is_some(), helm, "{program:?}");
         let history = env.run(program, &["history", "web", "-o", "json"]).succeeded();
@@ -262,7 +262,7 @@ fn weights_for_each_event_hold_and_hooks_are_told_their_event_and_weight() {
     chart(&env, &templates);
     let ran = env.run(Program::Pintle, &["install", "web", "chart"]).succeeded();
     let printed: Vec<&str> = ran.stdout.lines().take_while(|line| !line.starts_with("NAME: ")).collect();
-    // Logs of hooks that succeeded come when all have, last one first, as Helm has it.
+    // Logs of successful hooks are printed once all have succeeded, in reverse order, as in Helm.
     let block = |name: &str, text: &str| format!("Logs for pod: {name}, container: main|{text}");
     assert_eq!(
         printed.join("|"),
@@ -322,7 +322,7 @@ fn hooks_of_one_weight_run_together_when_they_may() {
     let hooks = |script: &str| -> String {
         names.iter().map(|name| pod(name, &[("hook", "pre-install")], script)).collect()
     };
-    // None of them ends, so that all of them run only if none waits for another.
+    // None of them ends, so all of them run only if they run in parallel.
     chart(&env, &hooks("sleep 1000"));
     let together = ["install", "web", "chart", "--hook-parallelism", "3"];
     let mut command = env.command(Program::Pintle);
@@ -343,7 +343,7 @@ fn hooks_of_one_weight_run_together_when_they_may() {
     }
 }
 
-/// A hook with a container that prepares it; `script` is a value, so that one chart can succeed and fail.
+/// A hook with an init container; `script` is a value, so that one chart can succeed and fail.
 fn talking_chart(env: &TestEnv, policy: &str) {
     let list = [("hook", "pre-install,pre-upgrade"), ("hook-output-log-policy", policy)];
     let hook = pod_with("talker", &list, ".Values.script")

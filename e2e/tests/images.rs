@@ -57,7 +57,7 @@ fn images_are_moved_on_the_way_and_recorded_so() {
     for moved in ["hub.corp/q/team/web:1", "hub.corp/hub/library/busybox:1.36", "hub.corp/q/team/check:1"] {
         assert!(all.contains(moved), "{moved} is not in {all}");
     }
-    // Without the flag, the next version has the images of the chart again; the one before comes back as it was.
+    // Without the flag, the next version has the images of the chart again; a rollback restores the rewritten ones.
     env.run(Program::Pintle, &["upgrade", "web", "chart"]).succeeded();
     assert_eq!(image(&env, "containers"), "quay.io/team/web:1");
     env.run(Program::Pintle, &["rollback", "web", "1"]).succeeded();

@@ -208,7 +208,7 @@ fn ctrl_c_over_what_is_to_be_rolled_back_ends_as_in_helm() {
     let proxy = Proxy::new(env.cluster());
     let ours = interrupted_operations(&env, &proxy, Program::PintleAsHelm, "ours").expect("ours ends");
     assert!(ours.last().is_some_and(|last| last.contains("deployed")), "{ours:?}");
-    // On a busy machine the two goroutines of Helm can wait for each other; another release tells what it prints.
+    // On a busy machine the two goroutines of Helm can deadlock; then the test retries with another release.
     let helms = ["real", "again", "third"]
         .into_iter()
         .find_map(|name| interrupted_operations(&env, &proxy, Program::Helm4, name));

@@ -54,8 +54,8 @@ impl Operation {
     }
 }
 
-/// Runs an operation through the proxy and kills it at that kill_point. Gives the process number, or none when it came to
-/// its end before.
+/// Runs an operation through the proxy and kills it at that kill point. Returns the process id, or `None` if the operation
+/// finished before.
 fn kill(
     subject: &TestRelease<'_>,
     proxy: &Proxy,
@@ -119,7 +119,7 @@ fn continue_work(subject: &TestRelease<'_>, next: Next) {
     subject.uninstall().succeeded();
 }
 
-/// The kill_points to try, each with its number among all.
+/// The kill points to try, each with its number among all.
 fn kill_points(writes: usize) -> Vec<(usize, KillPoint)> {
     let all = (1..=writes).flat_map(|write| [KillPoint::Before(write), KillPoint::After(write)]);
     all.enumerate().filter(|(number, _)| is_selected(*number)).collect()

@@ -1,4 +1,4 @@
-//! All integration tests of this crate, in one program: each more would be linked whole.
+//! All integration tests of this crate in one program, because linking each separately takes long.
 
 mod application;
 mod connections;

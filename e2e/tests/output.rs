@@ -248,7 +248,7 @@ fn releases_in_memory_are_changed_in_word_only() {
     are_alike(lines, real, ours);
     let names = ["web", "new"].map(|name| env.object("v1", "configmaps", name));
     assert_eq!(names, [None, None]);
-    // Ours does not pretend under its own name.
+    // As `pintle`, the program fails instead of pretending to have installed something.
     run(Program::Pintle, &lines[3]).failed();
 }
 
@@ -300,7 +300,7 @@ fn the_shell_is_offered_the_same_names() {
     let [real, ours] = [Program::Helm4, Program::PintleAsHelm]
         .map(|program| lines.iter().map(|line| env.run(program, line)).collect::<Vec<CommandResult>>());
     are_alike(lines, real, ours);
-    // Others make namespaces meanwhile.
+    // Not compared: other tests create namespaces at the same time.
     for program in [Program::Helm4, Program::PintleAsHelm] {
         let printed = env.run(program, &["__complete", "status", "--namespace", ""]).succeeded().stdout;
         let names: Vec<&str> = printed.lines().collect();

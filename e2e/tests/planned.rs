@@ -1,5 +1,5 @@
-//! Plan and operation are the same: for real charts, what `plan upgrade` says is what the server sees when the upgrade is
-//! run, every step and no other, and what drift finds after that is nothing.
+//! Plans match operations: for real charts, an upgrade sends exactly the writes that `plan upgrade` lists, and afterwards
+//! there is no drift.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -52,7 +52,7 @@ macro_rules! charts {
     )*};
 }
 
-// A test each, so that they run side by side. CI runs a part of them at a time, as of the kill points.
+// One test each, so that they run in parallel. CI runs one shard of them per commit, as of the kill points.
 charts! {
     plan_is_apply_00: 0; plan_is_apply_01: 1; plan_is_apply_02: 2; plan_is_apply_03: 3; plan_is_apply_04: 4;
     plan_is_apply_05: 5; plan_is_apply_06: 6; plan_is_apply_07: 7; plan_is_apply_08: 8; plan_is_apply_09: 9;

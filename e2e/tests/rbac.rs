@@ -123,7 +123,7 @@ fn shown(rights: &Rights) -> String {
     parts.join("; ")
 }
 
-/// What [`shown`] says, read back from the page.
+/// Parses the output of [`shown`] from the page.
 fn read(line: &str) -> Rights {
     let verb = |name: &str| VERBS.iter().copied().find(|verb| *verb == name);
     line.split("; ")
@@ -150,8 +150,8 @@ fn role(all: &Rights) -> String {
     text
 }
 
-/// The part of the page about one driver: what it has, and what a run needs besides. Which requests are sent depends on
-/// how far the cluster is when it is asked, so that one run need not show everything.
+/// The section of the page about one driver: the rights that it lists already, and those that a run needs in addition.
+/// Which requests are sent depends on how far the cluster has progressed, so one run may not need all of them.
 fn section(driver: &str, kept: &str) -> String {
     let env = TestEnv::embedded(&format!("rbac-{driver}"));
     write_chart(&env);
@@ -181,7 +181,7 @@ fn section(driver: &str, kept: &str) -> String {
 
 #[test]
 fn the_page_has_all_rights_that_commands_need() {
-    // The runs have clusters of their own; the one of the other tests only says that there are clusters.
+    // The runs use their own clusters; this one only decides whether the test is skipped.
     let Some(_env) = TestEnv::new("rbac") else { return };
     let kept = std::fs::read_to_string(PAGE).expect("the page is there");
     let head = kept.split("\n## `HELM_DRIVER").next().unwrap_or_default();

@@ -352,7 +352,7 @@ fn documents(text: &str) -> Vec<Node> {
 
 /// The field errors of a response, in the format of a rehearsal.
 fn field_errors(trial: &DryRunResult) -> Vec<String> {
-    // Something that another test has made.
+    // A conflict is with an object of another test.
     if trial.answer.is_ok() || trial.answer.code == 409 {
         return Vec::new();
     }

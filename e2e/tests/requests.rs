@@ -1,4 +1,4 @@
-//! What operations ask the server for: nothing twice, so that their time is the server's.
+//! The requests of operations: nothing is read twice, so that only the server's response times count.
 
 use std::collections::BTreeSet;
 

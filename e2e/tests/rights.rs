@@ -20,7 +20,7 @@ fn user(env: &TestEnv, name: &str, role: &Value) -> String {
     user
 }
 
-/// The role of those who may change a namespace; it knows nothing of our kinds.
+/// The built-in role `edit`, which has no rights to our kinds.
 fn edit() -> Value {
     json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"})
 }
@@ -84,7 +84,7 @@ fn who_may_not_install_our_kinds_is_told_who_can() {
     let user = user(&env, "releaser", &with_our_kinds(&env));
     let printed = run(&env, &user, &["init"], &[]).failed();
     assert!(printed.stderr.contains("HELM_DRIVER=secret"), "{}", printed.stderr);
-    // A server that does not know the kinds, while everything else is as it is.
+    // A server that does not serve our kinds; all other requests pass.
     let proxy = Proxy::new(env.cluster());
     proxy.rule(|seen| match seen.path.starts_with("/apis/helm.sh/") {
         true => Action::Response(404, "Content-Type: text/plain", "404 page not found\n".to_owned()),

@@ -292,7 +292,7 @@ fn the_worked_examples_live_the_same_life_on_both_clusters_as_releases() {
 
 #[test]
 fn a_chart_sees_the_storage_classes_of_the_cluster_that_it_comes_to() {
-    // Which storage class is the default is a matter of the whole cluster.
+    // The default storage class is a cluster-wide setting.
     let Some(env) = TestEnv::exclusive("scripts-classes") else { return };
     for env in [env, TestEnv::embedded("scripts-classes")] {
         let class = format!("{}-fast", env.namespace());

@@ -1,15 +1,15 @@
-//! Releases in PostgreSQL over TLS: as much checking as the connection string asks for, and as the real Helm does.
+//! Releases in PostgreSQL over TLS: certificates are verified as the connection string says, as in the real Helm.
 
 use crate::support;
 
 use pintle_e2e::{CommandResult, Program, TestEnv, skip};
 use support::{database, write_chart};
 
-/// A database that lets its user in over TLS only, and whose certificate is for `localhost`.
+/// A database that accepts its user over TLS only, with a certificate for `localhost`.
 struct Database {
-    /// Its address, without a word about TLS.
+    /// Its connection string, without TLS parameters.
     address: String,
-    /// The file of the authority that vouches for it.
+    /// The CA file for its certificate.
     authority: String,
 }
 

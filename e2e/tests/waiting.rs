@@ -103,7 +103,7 @@ fn chart(env: &TestEnv, templates: &str) {
     write_simulation_helpers(env, "chart");
 }
 
-/// Whether a line is a remark of Helm's client library about its own connections, such as `I1115 10:15:41.7 …`.
+/// Whether a line is a log message of client-go about its connections, such as `I1115 10:15:41.7 …`.
 fn is_noise(line: &str) -> bool {
     let mut letters = line.bytes();
     letters.next().is_some_and(|level| b"IWE".contains(&level))
@@ -121,7 +121,7 @@ fn outcome(env: &TestEnv, ran: &CommandResult) -> (Option<i32>, String, String) 
     (ran.code, masked(env, &ran.stdout), masked(env, &ran.stderr))
 }
 
-/// What several programs came to, each in a namespace of its own, all at the same time.
+/// Runs several programs concurrently, each in its own namespace, and returns their results.
 fn side_by_side<T: Send>(
     test: &str,
     programs: &[Program],
@@ -173,7 +173,7 @@ fn nothing_is_waited_for_unless_asked_and_jobs_only_when_asked_for_them() {
     assert_eq!(web["status"]["availableReplicas"], 1);
 }
 
-/// Installs what can never be ready, and returns what was printed before time ran out.
+/// Installs objects that can never become ready, and returns the output. The wait must fail before the timeout.
 fn given_up(test: &str, values: &str, prepare: impl Fn(&TestEnv)) -> Option<String> {
     given_up_by("--wait", test, values, prepare)
 }
@@ -192,7 +192,7 @@ fn given_up_by(strategy: &str, test: &str, values: &str, prepare: impl Fn(&TestE
     Some(masked(&env, &ran.stderr))
 }
 
-/// The event that the scheduler makes. The node's own come when it has time, which may be after the end.
+/// The event of the scheduler. Events of the kubelet are delayed, possibly beyond the end of the wait.
 const SCHEDULED: &str = "Normal Scheduled: Successfully assigned NAMESPACE/web-";
 
 fn assert_all(text: &str, parts: &[&str]) {
@@ -216,7 +216,7 @@ fn waiting_for_an_image_that_cannot_be_had_is_given_up() {
     );
 }
 
-/// Whether the node has reported what it could not do for a pod.
+/// Whether the kubelet has reported that it cannot pull an image.
 fn node_complains(env: &TestEnv) -> bool {
     env.objects("v1", "events").iter().any(|event| {
         event["source"]["component"] == "kubelet"
@@ -230,7 +230,7 @@ fn what_the_node_says_of_a_pod_is_told() {
     chart(&env, DEPLOYMENT);
     let never = ["--set", "image=test.invalid/none:1"];
     env.run(Program::Pintle, &[&["install", "web", "chart"][..], &never].concat()).succeeded();
-    // The node's events come when it has time; what is waited for afterwards finds them there.
+    // Events of the kubelet are delayed; the upgrade with `--wait` starts once they exist.
     let limit = Instant::now() + Duration::from_secs(300);
     while !node_complains(&env) {
         assert!(Instant::now() < limit, "the node says nothing: {:#?}", env.objects("v1", "events"));
@@ -422,12 +422,12 @@ fn a_terminal_shows_a_table_that_renews_itself_and_other_places_get_lines() {
     assert_all(
         &shown,
         &[
-            // Whoever sits there sees the log of a hook live, whatever comes of it.
+            // On a terminal, the log of a hook is shown live, whether the hook succeeds or not.
             "Logs for pod: hook, container: main\r\nspoken\r\n",
             // One row for what is not ready, with the time since it was first seen, and a count.
             "Deployment/web  0s  ",
             "0 of 1 ready\r\n",
-            // Up by the lines of the table, and away with it.
+            // Moves the cursor up to the first line of the table and erases it.
             "A\r\u{1b}[J",
         ],
     );

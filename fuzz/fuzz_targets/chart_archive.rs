@@ -1,4 +1,4 @@
-//! Any bytes as an archive of a chart, and as the tar inside one: nothing leaves the chart, and loading ends.
+//! Any bytes as an archive of a chart, and as the tar inside one: no path leaves the chart, and loading terminates.
 #![no_main]
 
 use std::io::Write as _;
@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     read(bytes);
-    // The fuzzer would hardly find a good checksum by itself, so the layer with the checksum is made for it.
+    // The fuzzer would hardly find a valid checksum by itself, so the input is also wrapped in gzip.
     let mut packed = GzEncoder::new(Vec::new(), Compression::none());
     packed.write_all(bytes).expect("writing to memory cannot fail");
     read(&packed.finish().expect("writing to memory cannot fail"));

@@ -1,8 +1,8 @@
-//! Any text as requests to the embedded API: each is answered, every refusal is a `Status`, and whatever was kept can
+//! Any text as requests to the embedded API: each is answered, every rejection is a `Status`, and stored objects can
 //! still be listed and read.
 //!
-//! Requests are separated by lines of `%%`. The first line of one is its method, its address, and letters for what is
-//! sent and for what is wanted; the rest is its body.
+//! Requests are separated by lines of `%%`. The first line of one is its method, its address, and letters for its
+//! `Content-Type` and `Accept`; the rest is its body.
 #![no_main]
 
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use pintle_tree::{Node, json};
 
 /// The most requests of one input; more find nothing that fewer do not.
 const MOST_REQUESTS: usize = 8;
-/// The most pieces of a watch that are read.
+/// The most frames of a watch that are read.
 const MOST_PIECES: usize = 200;
 
 /// The kinds that are listed in the end.
@@ -37,7 +37,7 @@ const LISTS: [&str; 10] = [
     "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
 ];
 
-/// A clock that stands still, so that every input does the same again.
+/// A fixed clock, so that runs are reproducible.
 struct Still;
 
 impl Clock for Still {
@@ -86,11 +86,11 @@ fn request(text: &[u8]) -> Option<Request<Bytes>> {
         .ok()
 }
 
-/// What of an answer is there without waiting, and whether that is all.
+/// The part of a response that is available without waiting.
 fn read(response: Response<Body>) -> Vec<u8> {
     let (mut text, mut body) = (Vec::new(), response.into_body());
     for _ in 0..MOST_PIECES {
-        // A watch has nothing more to tell for now.
+        // A watch has no more events for now.
         let Some(Some(Ok(frame))) = body.frame().now_or_never() else { break };
         text.extend(frame.into_data().unwrap_or_default());
     }
@@ -106,7 +106,7 @@ fn check(response: Response<Body>) {
     if !kind.starts_with("application/json") {
         return;
     }
-    // A watch is many trees; each of them ends its line.
+    // A watch response has one JSON document per line.
     for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
         let node = json::read_exact(line).expect("an answer is JSON");
         if code >= 400 {
@@ -124,7 +124,7 @@ async fn ask(api: &Api, path: &str) -> Node {
     json::read_exact(&read(response)).expect("a list is JSON")
 }
 
-/// What is kept can be listed, and what is listed can be read.
+/// Checks that stored objects can be listed, and listed ones read.
 async fn check_lists(api: &Api) {
     let all = api.store().list("", None, usize::MAX, None, &|_| true).expect("now is not too old");
     for object in &all.objects {

@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 use pintle_gotmpl::{Body, Exec, Function, Functions, Limits, Set, Type, Value};
 use pintle_tree::{Node, Str};
 
-/// Slow on purpose, or asking the world outside.
+/// Slow by design, or with access to the network.
 const LEFT_OUT: &[&str] = &["bcrypt", "derivePassword", "getHostByName", "htpasswd"];
 
 const LIMITS: Limits = Limits { steps: 20_000, output_bytes: 1 << 20, depth: 200 };

@@ -1,5 +1,5 @@
 //! Any text as an image reference, as a registry, as a mapping file and as values with images: errors or results, and
-//! results that are read again as they are written.
+//! results that survive a round trip.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -21,7 +21,7 @@ fuzz_target!(|text: &str| {
     };
     if let Ok(image) = Reference::parse(text) {
         assert_eq!(image.to_string(), text);
-        // What is nearly too long can be too long with its registry.
+        // Normalizing adds the registry, which may exceed the maximum length.
         if let Ok(again) = Reference::parse(&image.normalized()) {
             assert_eq!(again.normalized(), image.normalized());
         }

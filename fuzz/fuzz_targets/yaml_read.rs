@@ -14,7 +14,7 @@ fuzz_target!(|text: &[u8]| {
     let outcome = pintle_yaml::read(text);
     assert_eq!(outcome.is_ok(), faithful.is_ok(), "reading depends on the reader");
     assert_eq!(outcome.is_ok(), pintle_yaml::validate(text).is_ok(), "validation and reading disagree");
-    // Streams and strict reading share the readers; here they only must not break.
+    // Streams and strict reading share the readers; here they only must not panic.
     let _ = pintle_yaml::read_documents(text);
     let _ = pintle_yaml::read_values(text);
     if let Ok(strict) = pintle_yaml::read_strict(text) {
@@ -26,7 +26,7 @@ fuzz_target!(|text: &[u8]| {
     has_an_outline(text, outcome.is_ok());
 });
 
-/// An outline is of what can be read, and without changes the text comes back as it is.
+/// Only readable texts have an outline, and without edits the text is unchanged.
 fn has_an_outline(text: &[u8], readable: bool) {
     match Outline::read_first(text) {
         Ok(outline) => {
@@ -53,7 +53,7 @@ fn survives_writing(tree: &Node) {
     }
 }
 
-/// Whether all texts are such that Go's writer keeps them: it loses some line separators and control characters.
+/// Whether Go's writer preserves all texts: it loses some line separators and control characters.
 fn is_plain(node: &Node) -> bool {
     let plain = |text: &[u8]| text.iter().all(|byte| matches!(byte, b'\n' | b' '..=b'~'));
     match node {

@@ -1,4 +1,4 @@
-//! `contract`: the answers that the embedded API is held to, asked of a real API server.
+//! `contract`: checks the responses that the embedded API must give against a real API server, or records them.
 
 use anyhow::Result;
 
@@ -24,7 +24,7 @@ fn run_scenarios(ScenarioRun { cluster, record, only }: &ScenarioRun, mut suite:
         Some(only) => suite = suite.env("PINTLE_CONTRACT_ONLY", only),
         None if *record => {}
         None => {
-            // Beside the answers, what the real Helm makes of them.
+            // Also the tests that run the real Helm.
             filters.push("clients::".to_owned());
             suite = suite.env("PINTLE_HELM", helm::helm()?);
         }

@@ -11,7 +11,7 @@ use crate::shell::cache;
 /// The release whose behaviour is the reference.
 pub(crate) const VERSION: &str = "v4.2.4";
 
-/// The release before it that shares clusters with ours.
+/// The Helm 3 release that shares clusters with ours.
 const VERSION_3: &str = "v3.21.4";
 
 /// The path of the real Helm, built from its published module on first use. `PINTLE_HELM` names another one.
@@ -19,7 +19,7 @@ pub(crate) fn helm() -> Result<PathBuf> {
     installed("PINTLE_HELM", "helm.sh/helm/v4/cmd/helm", VERSION)
 }
 
-/// As [`helm`], of the generation before. `PINTLE_HELM3` names another one.
+/// As [`helm`], for Helm 3. `PINTLE_HELM3` names another one.
 pub(crate) fn helm3() -> Result<PathBuf> {
     installed("PINTLE_HELM3", "helm.sh/helm/v3/cmd/helm", VERSION_3)
 }

@@ -25,7 +25,7 @@ const CLIENTS: [Client; 3] = [
     Client { program: "helmfile", package: "github.com/helmfile/helmfile" },
 ];
 
-/// A plugin of Helm among them: its module, whose manifest belongs beside its program.
+/// The module of the one client that is a Helm plugin; its manifest must be beside its program.
 const PLUGIN: &str = "github.com/helm-unittest/helm-unittest";
 
 const MANIFEST: &str = "plugin.yaml";

@@ -1,4 +1,4 @@
-//! `images-report`: how many images of the corpus can be moved, as a page that CI holds us to.
+//! `images-report`: how many images of the corpus can be relocated, as a committed page; a lower rate is an error.
 
 use std::fs;
 use std::path::PathBuf;
@@ -74,7 +74,7 @@ fn row(line: &str) -> Result<Row> {
     })
 }
 
-/// What must hold whatever was before.
+/// Checks that do not depend on the committed page.
 fn check(page: &str) -> Result<()> {
     for row in rows(page)? {
         print_line(&format!(

@@ -1,5 +1,5 @@
-//! A PostgreSQL of our own, for the tests that keep releases in a database. It lives in a temporary folder and goes with
-//! the run.
+//! A PostgreSQL server for the tests that store releases in a database. Its data is in a temporary folder, which is deleted
+//! after the run.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -18,10 +18,10 @@ use crate::shell::print_line;
 /// Where Debian keeps the programs of each version.
 const VERSIONS: &str = "/usr/lib/postgresql";
 
-/// The user without rights, as whom the server runs where we are root, which it does not want to be.
+/// The user `nobody`, as whom the server runs if we are root: PostgreSQL refuses to run as root.
 const NOBODY: u32 = 65534;
 
-/// The user who is let in over TLS only.
+/// The user who may connect over TLS only.
 const SECURE: &str = "secure";
 
 /// How long the server may take to answer.
@@ -65,23 +65,23 @@ impl Postgres {
         Ok(Some(postgres))
     }
 
-    /// As [`Postgres::address`], for a user who is let in over TLS only, without a word about TLS. The server's certificate
-    /// is for `localhost`, and comes from [`Postgres::authority`].
+    /// As [`Postgres::address`], for a user who may connect over TLS only, and without `sslmode`. The server's certificate is
+    /// for `localhost`, and signed by [`Postgres::authority`].
     pub(crate) fn secure_address(&self) -> String {
         format!("postgresql://{SECURE}@localhost:{}/postgres", self.port)
     }
 
-    /// The file of the authority that vouches for the server.
+    /// The file of the CA that signed the server's certificate.
     pub(crate) fn authority(&self) -> PathBuf {
         self.folder.path().join("ca.crt")
     }
 
-    /// How to reach it, as Helm's SQL driver wants it.
+    /// The connection string for Helm's SQL driver.
     pub(crate) fn address(&self) -> String {
         format!("postgresql://pintle@127.0.0.1:{}/postgres?sslmode=disable", self.port)
     }
 
-    /// A server that can be reached may still be starting up.
+    /// Retries, because a server that accepts connections may still be starting up.
     fn add_secure_user(&self, programs: &Path) -> Result<()> {
         let limit = Instant::now() + LIMIT;
         loop {
@@ -115,7 +115,7 @@ impl Postgres {
 
 impl Drop for Postgres {
     fn drop(&mut self) {
-        // The data goes with it, so that it need not be saved first.
+        // A clean shutdown is not needed, because the data is deleted.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -146,7 +146,7 @@ fn initialise(programs: &Path, data: &Path) -> Result<()> {
     if status.success() { Ok(()) } else { bail!("initdb failed ({status})") }
 }
 
-/// Gives the server a certificate, and the user who needs it.
+/// Gives the server a certificate, and restricts [`SECURE`] to TLS.
 fn secure(folder: &Path, data: &Path) -> Result<()> {
     keys::certificate(folder, "ca", "/CN=test database", &["keyUsage=critical,keyCertSign".to_owned()])?;
     let extensions = ["extendedKeyUsage=serverAuth".to_owned(), "subjectAltName=DNS:localhost".to_owned()];

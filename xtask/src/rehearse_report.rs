@@ -1,4 +1,4 @@
-//! `rehearse-report`: what rehearsals of the whole corpus come to, as a page that we are held to.
+//! `rehearse-report`: the results of rehearsals of the whole corpus, as a committed page.
 
 mod page;
 
@@ -14,10 +14,10 @@ use serde_json::Value;
 use crate::shell::{corpus, print_line, release_binary, root};
 use crate::steps::Outcome;
 
-/// How long one rehearsal may take; a chart that takes longer does not come to an end.
+/// The timeout of one rehearsal; a chart that takes longer hangs.
 const LONGEST: Duration = Duration::from_secs(600);
 
-/// What came of one chart.
+/// The result of one chart.
 struct Rehearsal {
     /// The name of its archive, without the ending.
     chart: String,
@@ -145,7 +145,7 @@ fn rehearse(program: &Path, chart: &Path, renders: bool) -> Result<Rehearsal> {
     Ok(Rehearsal { chart, renders, code, report, error })
 }
 
-/// What must hold whatever was before.
+/// Checks that do not depend on the committed page.
 fn check(outcomes: &[Rehearsal]) -> Result<()> {
     for it in outcomes {
         let fits = match it.code {

@@ -27,7 +27,7 @@ const POLL: Duration = Duration::from_millis(5);
 /// What a test prints at the start of a line when something that it needs is not here.
 const SKIPPED: &str = "skipped: ";
 
-/// A program that cargo built out of tests.
+/// A test executable that cargo built.
 #[derive(Clone, Debug)]
 struct Program {
     path: PathBuf,
@@ -44,7 +44,7 @@ pub(crate) struct Suite {
     jobs: usize,
     /// A part of the tests only.
     part: Option<Shard>,
-    /// Whether a test that fails is run once more by itself, and forgiven (but named) when it passes then.
+    /// Whether a failed test is run once more by itself; one that passes then is reported as flaky.
     retry: bool,
     /// Whether this process ignores SIGINT, as background jobs of scripts do. Tests would inherit that, and wait in vain
     /// for programs that they interrupt.
@@ -56,7 +56,7 @@ pub(crate) fn features(selection: &[&str]) -> &'static [&'static str] {
     if selection.contains(&"--workspace") { &["--features", "pintle-cli/wasm"] } else { &[] }
 }
 
-/// What came of a suite.
+/// The results of a suite.
 #[derive(Debug, Default)]
 pub(crate) struct Summary {
     pub(crate) passed: usize,
@@ -109,19 +109,19 @@ impl Suite {
         })
     }
 
-    /// Keeps to tests with one of these in their names; none means all.
+    /// Selects tests whose names contain one of these; none means all.
     pub(crate) fn filters(mut self, filters: &[String]) -> Suite {
         self.filters = filters.to_vec();
         self
     }
 
-    /// Keeps to packages in these folders.
+    /// Selects packages in these folders.
     pub(crate) fn packages(mut self, packages: &[&str]) -> Suite {
         self.programs.retain(|program| packages.contains(&program.package.as_str()));
         self
     }
 
-    /// Keeps to a part of the tests.
+    /// Selects a shard of the tests.
     pub(crate) fn part(mut self, part: Option<Shard>) -> Suite {
         self.part = part;
         self
@@ -132,7 +132,7 @@ impl Suite {
         self
     }
 
-    /// More tests at a time than processors are of use where they mostly wait.
+    /// Sets how many tests run in parallel; more than there are processors is useful if tests mostly wait.
     pub(crate) fn jobs(mut self, jobs: usize) -> Suite {
         self.jobs = jobs;
         self
@@ -143,7 +143,7 @@ impl Suite {
         self
     }
 
-    /// Runs the tests and says how it went; `name` stands before the figures.
+    /// Runs the tests and prints a summary, prefixed with `name`.
     ///
     /// # Errors
     /// Names the tests that failed; their output was shown.
@@ -298,7 +298,7 @@ fn known_times() -> BTreeMap<String, f64> {
     serde_json::from_slice(&text).unwrap_or_default()
 }
 
-/// Keeps the seconds for the next run, which is slower without them and nothing else.
+/// Saves the seconds for the next run. Errors are ignored: without them that run is only slower.
 fn keep_times(times: &BTreeMap<String, f64>) {
     if let Ok(text) = serde_json::to_vec(times) {
         let _ = std::fs::write(times_file(), text);
@@ -328,7 +328,7 @@ fn read(log: &mut File) -> Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The program that a message of cargo speaks of, if it is one of tests.
+/// The test executable of a cargo message, if there is one.
 fn program(message: &Value) -> Option<Program> {
     if message["profile"]["test"] != Value::Bool(true) {
         return None;

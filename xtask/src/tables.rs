@@ -184,7 +184,7 @@ fn pack(text: &str) -> Result<Vec<u8>> {
     Ok(encoder.finish()?)
 }
 
-/// The names of definitions by group, version and kind. Types of all groups, such as options, are none of anybody.
+/// The names of definitions by group, version and kind. Types that all groups share, such as `DeleteOptions`, are left out.
 fn by_kind(definitions: &BTreeMap<String, Value>) -> BTreeMap<[String; 3], String> {
     let mut found = BTreeMap::new();
     for (name, schema) in definitions {
@@ -198,7 +198,7 @@ fn by_kind(definitions: &BTreeMap<String, Value>) -> BTreeMap<[String; 3], Strin
     found
 }
 
-/// The kinds of one list of discovery, each with its parts.
+/// The kinds of one discovery list, each with its subresources.
 fn resources(
     list: &Value,
     group: &str,

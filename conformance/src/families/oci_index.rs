@@ -35,7 +35,7 @@ pub(super) fn check(case: &Case) -> Option<String> {
         other => return Some(format!("unknown operation {other}")),
     };
     let mut want = case.output.clone();
-    // Digests in these cases are no digests, so that ours ignores them.
+    // The digests in these cases are invalid, and we ignore invalid ones.
     if matches!(case.text("op"), "ref" | "oci-ref")
         && let Some(ok) = want.get_mut("ok").and_then(Value::as_object_mut)
     {
@@ -80,7 +80,7 @@ fn load(case: &Case) -> Value {
             (chart.name.clone(), versions.collect::<Vec<_>>().into())
         })
         .collect();
-    // What nothing uses is not kept; it is taken from the text to compare the rest.
+    // Our index does not keep unused fields; they are read from the text, so that the rest can be compared.
     let tree: Value = serde_json::to_value(other_fields(text)).unwrap_or_default();
     let field = |name: &str| tree[name].clone();
     let answer = json!({"ok": {

@@ -26,9 +26,9 @@ impl ValueKey<'_> {
 }
 
 impl Chart {
-    /// Calls `visit` with the keys of values.yaml that the templates of the chart itself are to read, in order. Keys below
-    /// one are visited if `visit` returns true. The values of dependencies, globals and tags are left out, because others
-    /// read them.
+    /// Calls `visit` with the keys of values.yaml that are meant for the chart's own templates, in order. Nested keys are
+    /// visited if `visit` returns true. The values of dependencies, globals and tags are left out, because subcharts
+    /// or dependency processing read them.
     pub fn visit_value_keys(&self, visit: &mut dyn FnMut(ValueKey<'_>) -> bool) {
         let Some(outline) = self.values_text().and_then(|text| Outline::read_first(text).ok()) else {
             return;

@@ -1,4 +1,4 @@
-//! Files that are written whole or not at all.
+//! Atomic file writes.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -6,16 +6,15 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, FileError, file_error};
 
-/// How many names are tried for the temporary file; others are left over from programs that were killed.
+/// How many names are tried for the temporary file; killed processes may have left some behind.
 const MAX_NAMES: u32 = 100;
 
-/// Writes a file through a temporary one in the same folder, so that a full disk or a kill leaves what was there before.
+/// Writes a file through a temporary one in the same folder, so that a full disk or a kill leaves the old file intact.
 ///
-/// A file that exists keeps its mode. A link is followed, as Helm follows it, and what is not a file (a pipe, a device)
-/// is written to directly.
+/// An existing file keeps its mode. Symlinks are followed, as in Helm. Pipes and devices are written to directly.
 ///
 /// # Errors
-/// A file that cannot be opened, written or renamed.
+/// When the file cannot be opened, written or renamed.
 pub fn write_atomic(path: &Path, data: &[u8]) -> io::Result<()> {
     // A rename would replace the link instead of the file that it points to.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -24,12 +23,12 @@ pub fn write_atomic(path: &Path, data: &[u8]) -> io::Result<()> {
         return fs::write(&target, data);
     }
     if old.is_some() {
-        // A file that may not be written is not replaced either.
+        // A rename would replace even a read-only file.
         OpenOptions::new().write(true).open(&target)?;
     }
     let (temporary, mut file) = match create_beside(&target) {
         Ok(created) => created,
-        // The file may be written, but nothing may be added to its folder.
+        // The file is writable, but its folder is not.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied && old.is_some() => {
             return fs::write(&target, data);
         }
@@ -41,17 +40,17 @@ pub fn write_atomic(path: &Path, data: &[u8]) -> io::Result<()> {
         .and_then(|()| old.map_or(Ok(()), |old| file.set_permissions(old.permissions())))
         .and_then(|()| fs::rename(&temporary, &target));
     if outcome.is_err() {
-        // What cannot be removed cannot be helped; the error says why it is there.
+        // Best effort: the write error is the one to report.
         let _ = fs::remove_file(&temporary);
     }
     outcome
 }
 
-/// Creates a folder and those above it, as Go's `MkdirAll` does: the error names the first one that cannot be created, which
-/// is where a file is in the way.
+/// Creates a folder and its parents, as Go's `MkdirAll` does: the error names the first folder that cannot be created, for
+/// example because a file has its name.
 ///
 /// # Errors
-/// A path that is or leads through something that is no folder, and folders that cannot be created.
+/// When a component of the path is not a folder, or a folder cannot be created.
 pub fn create_folders(path: &Path) -> Result<(), FileError> {
     let failed = |source: io::Error| FileError::new("mkdir", path, source);
     match fs::metadata(path) {

@@ -66,7 +66,7 @@ impl Config {
     /// Reads a configuration file.
     ///
     /// # Errors
-    /// When it is not YAML, or has something that does not exist.
+    /// When it is not YAML, or has unknown fields or invalid values.
     pub fn read(text: &[u8]) -> Checked<Self> {
         let map = match pintle_yaml::read_strict(text) {
             Ok(Node::Map(map)) => map,

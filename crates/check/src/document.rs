@@ -137,7 +137,7 @@ fn has_decodable_metadata(object: &Map<Node>) -> bool {
     }
 }
 
-/// A scalar as text: a name that is a number is still the one that the reader looks for.
+/// A scalar as text, so that findings can name an object whose name is a number.
 fn shown(value: &Node) -> String {
     match value {
         Node::Str(text) => text.to_str_lossy().into_owned(),
@@ -167,7 +167,7 @@ impl Object {
     }
 }
 
-/// Follows keys.
+/// The node at a path of keys.
 pub(crate) fn get<'n>(node: &'n Node, path: &[&str]) -> Option<&'n Node> {
     path.iter().try_fold(node, |node, key| node.get(key))
 }

@@ -31,7 +31,7 @@ pub struct ObjectName {
     pub api_version: String,
     /// `Deployment` …
     pub kind: String,
-    /// The namespace, if the object says one.
+    /// The namespace, if the object has one.
     pub namespace: String,
     /// The name.
     pub name: String,
@@ -75,7 +75,7 @@ pub enum VerdictStatus {
     Invalid,
     /// It could not be checked: it is not an object, or there is no schema.
     Error,
-    /// There is no schema, and that does not matter.
+    /// There is no schema, and missing schemas are ignored.
     Skipped,
     /// The document is empty.
     Empty,

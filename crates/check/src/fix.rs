@@ -1,4 +1,4 @@
-//! Fixes of what is mechanical: a text of a template is replaced, and every other byte stays.
+//! Mechanical fixes: each replaces a text of a template and leaves every other byte unchanged.
 
 use std::collections::BTreeMap;
 

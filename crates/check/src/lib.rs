@@ -1,12 +1,12 @@
 //! Checks what charts render, without a cluster: objects against the schemas of chosen Kubernetes versions, deprecated and
 //! removed APIs, and policy rules.
 //!
-//! A [`Subject`] is a chart with everything that it renders: one [`Rendering`] for each set of values and Kubernetes version. [`check`] returns a
-//! [`Report`] of [`Finding`]s, each with a stable rule name, a severity and the line of the template that wrote what is
-//! wrong; [`report`] writes it for people and for programs. [`fixes`] finds the findings that can be fixed without a
-//! decision.
+//! A [`Subject`] is a chart with everything that it renders: one [`Rendering`] for each set of values and Kubernetes
+//! version. [`check`] returns a [`Report`] of [`Finding`]s, each with a stable rule name, a severity and the line of the
+//! template that wrote what is wrong; [`report`] writes it for people and for programs. [`fixes`] finds the findings that
+//! can be fixed without a decision.
 //!
-//! Verdicts about schemas are those of kubeconform: the validator is the one of values, and schemas have the form of
+//! Verdicts about schemas are those of kubeconform: the validator is the one that checks values, and schemas have the form of
 //! `kubernetes-json-schema`. The crate reads no files; built-in schemas come through [`Catalog`], all others through
 //! [`Settings::read`], and texts that are too many to be in memory at once through [`Settings::load`].
 

@@ -56,7 +56,7 @@ impl RenderedText {
                 SourceLine { file: in_chart(&source.to_str_lossy()), line: *line }
             }
             _ if self.origins.is_empty() => SourceLine { file: self.path.clone(), line },
-            // Written by a string of the values; the template is what is known.
+            // The line was written by a string of the values; only the template is known.
             _ => SourceLine { file: in_chart(&self.path), line: 0 },
         }
     }

@@ -1,4 +1,4 @@
-//! Policy rules: what is valid, and still a mistake. Rules have the names and the sense of kube-linter's where it has them.
+//! Policy rules: what is valid, and still a mistake. Rules that kube-linter also has keep its names and meaning.
 
 mod access;
 mod container;

@@ -1,4 +1,4 @@
-//! The rules: their names, which stay, and their severities, which a configuration can change.
+//! The rules: their names, which are stable, and their severities, which a configuration can change.
 
 use std::fmt;
 
@@ -53,7 +53,7 @@ pub struct Rule {
     pub advice: &'static str,
 }
 
-/// The rule of a name.
+/// Finds a rule by its name.
 pub(crate) fn rule(name: &str) -> Option<&'static Rule> {
     RULES.iter().find(|rule| rule.name == name)
 }

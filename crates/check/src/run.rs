@@ -76,10 +76,10 @@ pub struct Settings<'s> {
     pub load: &'s LoadText<'s>,
 }
 
-/// From how many bytes on texts are checked on several threads, and how large a part of a text is for one thread.
+/// The size in bytes from which texts are checked on several threads, and of the part of a text that one thread checks.
 const PARALLEL: usize = 1 << 20;
 
-/// Checks a chart. Files are read, checked and forgotten one by one, on several threads if there is much to check; only what
+/// Checks a chart. Files are read, checked and dropped one by one, on several threads if there is much to check; only what
 /// depends on other files waits until all have been read.
 pub fn check(subject: &Subject, settings: &Settings<'_>) -> Report {
     let crds: Vec<Object> = subject.crds.iter().flat_map(|file| objects(file, settings)).collect();
@@ -105,7 +105,7 @@ struct Part {
     line: usize,
 }
 
-/// The size that a text has which is not read yet: two of them are enough for several threads.
+/// The assumed size of a text that is not read yet: two of them are enough to use several threads.
 const UNREAD: usize = PARALLEL / 2;
 
 /// What is known about a part after it has been checked.
@@ -214,14 +214,14 @@ impl<'r> Run<'r> {
         checked: &mut CheckedPart<'r>,
     ) {
         let Contents { objects, problems } = document.contents();
-        // With keys that occur twice, a document is one error in strict mode, whatever else is wrong with it.
+        // With duplicate keys, a document is one error in strict mode, whatever else is wrong with it.
         let is_broken = self.settings.strict && problems.iter().any(|it| it.rule == "duplicate-key");
         for problem in &problems {
             let location = locate::line_of(document, problem.line);
             checked.found.extend(scope.at(problem.rule, Some(location), problem.message.clone()));
             let is_duplicate = problem.rule == "duplicate-key";
             if is_duplicate == is_broken {
-                // An object whose keys occur twice still has a name.
+                // An object with duplicate keys still has a name.
                 let named = objects.first().filter(|_| is_duplicate);
                 let name = named.map(|object| object.name.clone()).unwrap_or_default();
                 for version in scope.versions() {
@@ -343,7 +343,7 @@ impl<'r> Run<'r> {
             for verdict in &mut verdicts {
                 verdict.scenario.clone_from(&rendering.scenario);
             }
-            // One version after the other.
+            // Grouped by Kubernetes version.
             verdicts.sort_by_key(|it| scope.versions().iter().position(|version| *version == it.version));
             report.verdicts.extend(verdicts);
         }
@@ -398,10 +398,10 @@ impl RenderedText {
     }
 }
 
-/// Sorts findings by place, and leaves out what holds for everything.
+/// Sorts findings by location, and clears the values and versions of those that hold for all.
 fn tidy(findings: &mut [Finding], scenarios: usize, versions: usize) {
     for finding in findings.iter_mut() {
-        // What happens with the default values needs no others to be seen.
+        // A finding that occurs with the default values does not depend on other values.
         if finding.scenarios.len() >= scenarios || finding.scenarios.contains("") {
             finding.scenarios.clear();
         }

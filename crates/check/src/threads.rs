@@ -3,14 +3,14 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// More threads only wait for each other's memory.
+/// More threads only contend for memory.
 const MAX_THREADS: usize = 8;
 
-/// Schemas may be nested, and are followed by recursion.
+/// The stack size of a thread, in bytes: nested schemas are validated recursively.
 const STACK: usize = 8 << 20;
 
-/// Does jobs, each thread the next one that is left, and returns their results in order. `state` makes what a thread keeps
-/// from one job to the next.
+/// Runs jobs, each thread taking the next one that is left, and returns their results in order. `state` creates the state that
+/// a thread keeps between jobs.
 pub(crate) fn run<S, T: Send>(
     jobs: usize,
     parallel: bool,

@@ -58,7 +58,7 @@ fn undefined(chart: &Chart, uses: &Uses) -> Vec<Finding> {
     places.into_iter().filter_map(describe).collect()
 }
 
-/// The part of a path that values.yaml does not have. Below an empty map, null, a list or a scalar everything may be.
+/// The part of a path that values.yaml does not have. Below an empty map, null, a list or a scalar anything is allowed.
 fn missing(values: &Map<Node>, path: &[Segment]) -> Option<String> {
     let mut shown = String::new();
     let mut current = values;
@@ -78,7 +78,7 @@ fn missing(values: &Map<Node>, path: &[Segment]) -> Option<String> {
     None
 }
 
-/// Reports the highest values that are not read.
+/// Reports values that no template reads; of nested ones only the outermost.
 fn unused(chart: &Chart, uses: &Uses) -> Vec<Finding> {
     let mut findings = Vec::new();
     chart.visit_value_keys(&mut |key| {

@@ -1,4 +1,4 @@
-//! Where a chart is: from what was typed to a path, fetched if need be.
+//! Resolves a chart reference to a path, and fetches the chart if necessary.
 
 use std::io::ErrorKind;
 
@@ -14,7 +14,7 @@ use crate::invocation::Invocation;
 use crate::personality::Personality;
 use crate::{cosign, provenance, remote};
 
-/// What to do about a chart that is not where it was looked for.
+/// The hint for a chart that was not found.
 const PATHS: &str = "give the path of a folder or an archive, or repo/name of a repository";
 
 /// Finds the chart that `reference` means: a path that exists, or an archive that is brought into the content cache.
@@ -24,7 +24,7 @@ const PATHS: &str = "give the path of a folder or an archive, or repo/name of a 
 /// Paths that do not exist, and charts that cannot be fetched.
 pub(crate) fn locate(invocation: &mut Invocation<'_>, reference: &str) -> Result<String, Failure> {
     let mut wanted = remote::wanted(&invocation.flags, reference.trim());
-    // Unlike `pull`, as in Helm.
+    // Helm trims the version here, but not in `pull`.
     wanted.version = wanted.version.trim().to_owned();
     locate_wanted(invocation, &wanted)
 }
@@ -79,7 +79,7 @@ fn locate_wanted(invocation: &mut Invocation<'_>, wanted: &Wanted) -> Result<Str
         invocation.ui.log(&LogLine { level: LogLevel::Error, ..line });
     }
     let fetched = fetched?;
-    // Helm's records have no place for it, and called as `helm` they are Helm's to the byte.
+    // Helm's records have no field for it, and under Helm's name our records are the same bytes as Helm's.
     if invocation.personality == Personality::Pintle {
         invocation.chart_source = Some(ChartSource {
             url: redacted(&resolved.source.url).into_owned(),
@@ -98,8 +98,8 @@ fn locate_wanted(invocation: &mut Invocation<'_>, wanted: &Wanted) -> Result<Str
     Ok(absolute(&fetched.path.to_string_lossy()))
 }
 
-/// Says what Helm says about charts from registries. It does so on standard output, in the middle of what was asked for;
-/// called `pintle`, that stays clean.
+/// Prints Helm's messages about charts from registries. Helm mixes them into the standard output; called as `pintle`, they go
+/// to standard error.
 fn notice(invocation: &mut Invocation<'_>, getter: &Getter) -> Result<(), Failure> {
     let notices = getter.registries().map(Registries::take_notices).unwrap_or_default();
     match invocation.personality {
@@ -111,7 +111,7 @@ fn notice(invocation: &mut Invocation<'_>, getter: &Getter) -> Result<(), Failur
     }
 }
 
-/// A signature was asked for, and there is none. Helm does not say why.
+/// The failure if a provenance file is required but cannot be fetched. Helm does not print the cause.
 pub(crate) fn no_provenance(resolved: &Resolved, cause: &pintle::repo::Error) -> Failure {
     let url = quote(provenance_url(resolved).as_bytes());
     let text = format!("failed to fetch provenance {url}");
@@ -129,7 +129,7 @@ fn missing(reference: &str, error: &std::io::Error) -> Failure {
     Failure::new(FailureKind::BadInput, text).with_pintle_text(own).hint(PATHS)
 }
 
-/// A path from the root, cleaned, without following links: errors show it.
+/// An absolute, cleaned path. Links are not followed, because errors show the path.
 pub(crate) fn absolute(path: &str) -> String {
     if path.starts_with('/') {
         return crate::path::clean(path);

@@ -37,7 +37,7 @@ pub(crate) enum ArgCompletion {
     FirstFile,
     /// A file for the first operand, and then where it goes to.
     FileAndRemote,
-    /// Words that nothing is known about, but no files.
+    /// Arbitrary words, but no files.
     NoFiles,
     /// A chart for the first operand, and nothing after it.
     Chart,
@@ -122,7 +122,7 @@ impl Command {
         as_helm: None,
     };
 
-    /// The command that is meant under the name of the program.
+    /// This command, or its replacement under Helm's name.
     pub(crate) fn under(&'static self, personality: Personality) -> &'static Command {
         match (personality, self.as_helm) {
             (Personality::Helm, Some(command)) => command,

@@ -93,7 +93,7 @@ impl Completions {
     }
 }
 
-/// What begins lines that the shell shows and does not offer as choices.
+/// The prefix of lines that the shell shows but does not offer as choices.
 const ACTIVE_HELP: &str = "_activeHelp_ ";
 
 /// cobra's active help for a command line that is complete; the text is Helm's.

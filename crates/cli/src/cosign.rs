@@ -13,7 +13,7 @@ use crate::provenance;
 /// The size limit of a key.
 const KEY_LIMIT: usize = 64 << 10;
 
-/// Whether the signature of cosign is to be verified, and no provenance file.
+/// Whether to verify a cosign signature instead of a provenance file.
 pub(crate) fn is_asked(flags: &Parsed) -> bool {
     flags.declares(names::VERIFY)
         && flags.declares(names::TRUSTED_ROOT)
@@ -25,7 +25,8 @@ pub(crate) fn check_flags(flags: &Parsed) -> Result<(), Failure> {
     trust(flags).map(drop)
 }
 
-/// Verifies what was found before it is fetched, and describes what was verified. What is fetched is that manifest.
+/// Verifies the signature of a resolved chart before it is fetched, pins `resolved` to the digest of the verified manifest, and
+/// returns a summary.
 pub(crate) fn verify(
     invocation: &Invocation<'_>,
     resolver: &Resolver<'_>,
@@ -40,7 +41,7 @@ pub(crate) fn verify(
     Ok(format!("Signed chart: {chart}\n{signer}Manifest Digest Verified: {manifest}\n"))
 }
 
-/// Whose signature is wanted, by the flags.
+/// The required key or signer, from the flags.
 fn trust(flags: &Parsed) -> Result<CosignTrust, Failure> {
     let expected = |exact: Name<String>, regexp: Name<String>| {
         let (name, other) = (exact.as_str(), regexp.as_str());

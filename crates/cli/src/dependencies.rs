@@ -20,7 +20,7 @@ pub(crate) struct Sources {
     registry: Arc<Client>,
     all_repositories: bool,
     skip_refresh: bool,
-    /// What signatures are checked with; nothing if they are not.
+    /// The keyring to verify signatures with; `None` if they are not verified.
     keyring: Option<KeyringFile>,
     /// Whether charts without a signature are refused.
     must_be_signed: bool,
@@ -73,7 +73,7 @@ pub(crate) fn update(
     update_from(&sources, chart, reporter)
 }
 
-/// As [`update`], for whoever has borrowed the rest of the invocation.
+/// As [`update`], for callers that have already borrowed the invocation.
 pub(crate) fn update_from(
     sources: &Sources,
     chart: &Path,

@@ -12,7 +12,8 @@ use crate::personality::Personality;
 /// Smaller downloads are over before a bar can be read.
 const LEAST: u64 = 1 << 20;
 
-/// A bar on standard error for each download that takes a while. Helm has none, and where nobody looks there are none.
+/// Progress bars on standard error for downloads that take a while; `None` under Helm's name, because Helm has no bars, and if
+/// standard error is not a terminal.
 pub(crate) fn bars(personality: Personality) -> Option<DownloadProgress> {
     if personality == Personality::Helm || !io::stderr().is_terminal() {
         return None;

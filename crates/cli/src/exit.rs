@@ -24,7 +24,7 @@ pub(crate) fn code(personality: Personality, class: FailureKind) -> u8 {
 /// There are differences, which is what was asked.
 const CHANGES: u8 = 2;
 
-/// What a saved plan is about has changed, and nothing was applied.
+/// The state that a saved plan is based on has changed, and nothing was applied.
 const STALE_PLAN: u8 = 3;
 
 /// 128 + SIGINT, as shells report it.

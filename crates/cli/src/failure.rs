@@ -30,7 +30,7 @@ pub(crate) enum FailureKind {
     Exit(u8),
     /// There are differences, and the exit code says so.
     Changes,
-    /// What a saved plan is about has changed.
+    /// The state that a saved plan is based on has changed.
     StalePlan,
 }
 

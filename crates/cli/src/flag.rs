@@ -130,7 +130,7 @@ pub(crate) struct Name<T> {
     value: PhantomData<fn() -> T>,
 }
 
-// Derived, these would ask the same of `T`.
+// Not derived: derives would require the same traits of `T`.
 impl<T> Clone for Name<T> {
     fn clone(&self) -> Name<T> {
         *self

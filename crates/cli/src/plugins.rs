@@ -55,12 +55,12 @@ fn cleaned(folder: &str) -> PathBuf {
     if folder.is_empty() { PathBuf::new() } else { PathBuf::from(path::clean(folder)) }
 }
 
-/// Loads the plugins of some folders. What cannot be loaded is warned about. Of two plugins of one name, ours keeps the
-/// first, and Helm loads none at all.
+/// Loads the plugins of some folders, with a warning for each that cannot be loaded. Of two plugins with the same name we keep
+/// the first; Helm loads none at all.
 ///
 /// # Errors
 ///
-/// As Helm, two plugins of one name.
+/// Under Helm's name, two plugins with the same name.
 pub(crate) fn load(
     personality: Personality,
     folders: &[PathBuf],
@@ -93,7 +93,7 @@ pub(crate) fn load(
     Ok(all)
 }
 
-/// The plugins that are commands. As Helm, one that has the name of a command ends the list.
+/// The plugins that are commands. Under Helm's name, the list ends at the first whose name is already taken, as in Helm.
 pub(crate) fn commands(personality: Personality, environment: &Environment, ui: &mut Ui) -> Vec<Plugin> {
     if environment.variable("HELM_NO_PLUGINS").is_some_and(|value| value == "1") {
         return Vec::new();
@@ -126,7 +126,7 @@ pub(crate) fn commands(personality: Personality, environment: &Environment, ui: 
 }
 
 /// Helm loads plugins that are commands before anything else, and warns about those that it cannot load. It does so for
-/// every command; here only those about plugins take the time.
+/// every command; we do it only for `plugin`, to save time.
 pub(crate) fn warn_as_helm(
     personality: Personality,
     words: &[String],
@@ -139,7 +139,7 @@ pub(crate) fn warn_as_helm(
     }
 }
 
-/// The commands that Helm has, which no plugin may have the name of.
+/// Helm's commands, whose names no plugin may have.
 pub(crate) const HELM_COMMANDS: &[&str] = &[
     "completion",
     "create",

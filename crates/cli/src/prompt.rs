@@ -18,7 +18,7 @@ pub(crate) fn line(ui: &mut Ui, question: &str) -> Result<String, Failure> {
 ///
 /// When standard input is not a terminal, because the echo cannot be disabled.
 pub(crate) fn hidden(ui: &mut Ui, question: &str) -> Result<String, Failure> {
-    // Before the question: whoever answers it at once is not to see the answer.
+    // Before the question is printed, so that an immediate answer is not echoed.
     let echo = EchoOff::start();
     ui.print(question)?;
     ui.flush()?;
@@ -77,7 +77,7 @@ impl Drop for EchoOff {
     }
 }
 
-/// Never made: this system has no such terminal.
+/// Never constructed: disabling the echo is supported on Unix only.
 #[cfg(not(unix))]
 pub(crate) enum EchoOff {}
 

@@ -85,7 +85,7 @@ pub(crate) fn verify_archive(
     verify_archive_with(&keyring_file(invocation), archive, provenance)
 }
 
-/// As [`verify_archive`], for an archive whose file is not called as the provenance file calls it.
+/// As [`verify_archive`], for an archive whose file name differs from the one in the provenance file.
 pub(crate) fn verify_named(
     invocation: &Invocation<'_>,
     archive: &str,
@@ -178,7 +178,7 @@ impl KeyringFile {
     }
 }
 
-/// The keyring of `--keyring`. Where nobody named one and GnuPG has no file of the old kind, it is its keybox.
+/// The keyring of `--keyring`. Without the flag, if GnuPG has no `pubring.gpg` (the legacy format), it is the keybox.
 pub(crate) fn keyring_file(invocation: &Invocation<'_>) -> KeyringFile {
     let file = invocation.flags.text_or_setting(names::KEYRING, invocation.environment);
     if !invocation.flags.given(names::KEYRING) && std::fs::metadata(&file).is_err() {
@@ -227,7 +227,7 @@ impl Signer {
     ///
     /// # Errors
     ///
-    /// A keyring that cannot be read, and none with the key.
+    /// A keyring that cannot be read or does not have the key.
     pub(crate) fn for_plugin(invocation: &Invocation<'_>) -> Result<Signer, Failure> {
         let flags = &invocation.flags;
         let (key, reading) = (flags.text(names::KEY).to_owned(), "error reading from keyring");
@@ -265,7 +265,7 @@ impl Signer {
             .map_err(|error| Failure::run_time(format!("open {file}: {}", reason(&error))))
     }
 
-    /// Signs a text, which is made when the key is at hand.
+    /// Signs a text, which is generated once the key is available.
     pub(crate) fn sign_text(
         &self,
         invocation: &mut Invocation<'_>,
@@ -295,7 +295,7 @@ impl Signer {
                 let text = text(invocation.ui)?;
                 sign(entity, passphrase.as_deref(), &text, now())?
             }
-            // GnuPG would look for a key without a name, and make its folder for that.
+            // GnuPG would search for an empty key name, and create its home directory for that.
             Err(error @ Error::NoKey) if self.key.is_empty() && may_use_gnupg(invocation) => {
                 return Err(Failure::from(error).hint("--key names the key that signs"));
             }

@@ -1,4 +1,4 @@
-//! How registries of charts are spoken to: flags, files with logins, proxies.
+//! Access to chart registries: flags, credential files, proxies.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use crate::personality::Personality;
 use crate::remote;
 use crate::ui::Ui;
 
-/// A client for charts in registries, as the flags of `groups::REMOTE` want it.
+/// A registry client for charts, configured by the flags of `groups::REMOTE`.
 pub(crate) fn client(invocation: &Invocation<'_>) -> Result<Arc<Client>, Failure> {
     build_for_charts(chart_settings(invocation)?)
 }
 
-/// Settings for charts in registries, as the flags of `groups::REMOTE` want it, as far as a command has these.
+/// The settings of the registry client for charts, from those flags of `groups::REMOTE` that the command has.
 fn chart_settings(invocation: &Invocation<'_>) -> Result<Settings, Failure> {
     let flags = &invocation.flags;
     let text = |name: Name<String>| if flags.declares(name) { flags.text(name) } else { "" };
@@ -53,7 +53,7 @@ fn chart_settings(invocation: &Invocation<'_>) -> Result<Settings, Failure> {
     Ok(settings)
 }
 
-/// A client for charts. What is wrong with files for TLS is said as Helm says it.
+/// Builds a client for charts. Errors about TLS files have Helm's text.
 fn build_for_charts(settings: Settings) -> Result<Arc<Client>, Failure> {
     let authorities = settings.authorities.as_ref().map(|file| file.display().to_string());
     let pair = settings.certificate.clone();
@@ -78,8 +78,8 @@ fn no_tls(text: &str, own: String) -> Failure {
         .during("missing registry client")
 }
 
-/// Checks the files that flags about TLS name, for commands that may fetch a chart: Helm makes its client for registries
-/// first, wherever the chart comes from.
+/// Checks the files of the TLS flags, for commands that may fetch a chart: Helm creates its registry client first, wherever
+/// the chart comes from.
 pub(crate) fn check_tls_flags(invocation: &Invocation<'_>) -> Result<(), Failure> {
     let flags = &invocation.flags;
     let is_asked = flags.declares(names::PLAIN_HTTP)
@@ -95,7 +95,7 @@ pub(crate) fn check_tls_flags(invocation: &Invocation<'_>) -> Result<(), Failure
         .map_err(|error| Failure::from(error).during("missing registry client"))
 }
 
-/// The registries that charts come from. What is wrong with the flags is said when a chart does come from one.
+/// The registries that charts come from. Invalid flags are reported only when a chart is fetched from a registry.
 pub(crate) fn registries(invocation: &Invocation<'_>) -> Registries {
     let personality = invocation.personality;
     let unusable = move |failure: Failure| {
@@ -117,7 +117,7 @@ pub(crate) fn settings(invocation: &Invocation<'_>, insecure: bool) -> Result<Se
     let flags = &invocation.flags;
     let text = |name: Name<String>| if flags.declares(name) { flags.text(name) } else { "" };
     let file = |name: Name<String>| Some(text(name)).filter(|path| !path.is_empty()).map(PathBuf::from);
-    // Helm reads the authorities itself, and says so in its own words.
+    // Helm reads the CA file itself, with its own error text.
     if let Some(path) = file(names::CA_FILE)
         && let Err(error) = std::fs::read(&path)
     {
@@ -133,7 +133,7 @@ pub(crate) fn settings(invocation: &Invocation<'_>, insecure: bool) -> Result<Se
     Ok(Settings {
         login_files: access::login_files(invocation),
         plain_http: flags.declares(names::PLAIN_HTTP) && flags.on(names::PLAIN_HTTP),
-        // Called `pintle`, registries on this machine may do without TLS.
+        // Called as `pintle`, plain HTTP is allowed for registries on loopback addresses.
         always_tls: invocation.personality == Personality::Helm,
         insecure,
         authorities: file(names::CA_FILE),
@@ -150,8 +150,7 @@ pub(crate) fn build(settings: Settings) -> Result<Arc<Client>, Failure> {
     Ok(Arc::new(Client::new(settings).map_err(pintle::Error::from)?))
 }
 
-/// Reads the file of logins before any command, as Helm does: if something is wrong with it, that is logged and nothing is
-/// done.
+/// Reads the credential file before any command, as Helm does; an invalid file is logged and the command does not run.
 ///
 /// # Errors
 ///
@@ -167,5 +166,4 @@ pub(crate) fn check_login_file(
     })
 }
 
-/// Runs to the end, or until the user wants no more.
 pub(crate) use access::{login_file, run};

@@ -19,7 +19,7 @@ use crate::registry_access;
 /// How long a request may take as a whole, unless a flag says otherwise.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Where Helm keeps what it knows about repositories.
+/// The paths of Helm's repository configuration and caches.
 pub(crate) fn folders(flags: &Parsed, environment: &Environment) -> Folders {
     let path = |name: Name<String>| PathBuf::from(flags.text_or_setting(name, environment));
     Folders {
@@ -34,7 +34,7 @@ pub(crate) fn proxies(proxies: pintle::cluster::Proxies) -> Proxies {
     Proxies { http: proxies.http, https: proxies.https, none: proxies.none }
 }
 
-/// How the program introduces itself to servers.
+/// The `User-Agent` of requests.
 pub(crate) fn agent(personality: Personality) -> String {
     match personality {
         Personality::Helm => format!("Helm/{}", crate::commands::version::HELM.trim_start_matches('v')),
@@ -62,7 +62,7 @@ pub(crate) fn resolver<'g>(invocation: &Invocation<'_>, getter: &'g Getter) -> R
     }
 }
 
-/// How servers are reached, by the flags.
+/// Credentials and TLS settings from the flags.
 pub(crate) fn access(flags: &Parsed) -> Access {
     let text =
         |name: Name<String>| if flags.declares(name) { flags.text(name).to_owned() } else { String::new() };

@@ -192,7 +192,7 @@ fn is_ordered(invocation: &Invocation<'_>) -> bool {
     }
 }
 
-/// What is done about fields of other managers. Without a flag, Helm fails, and we yield what is theirs by nature.
+/// What is done about fields of other managers. Without a flag, Helm fails, and we yield fields that others usually set.
 fn conflict_policy(invocation: &Invocation<'_>) -> Result<ConflictPolicy, Failure> {
     let flags = &invocation.flags;
     if flags.declares(names::FORCE_CONFLICTS) && flags.on(names::FORCE_CONFLICTS) {

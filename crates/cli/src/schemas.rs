@@ -1,4 +1,4 @@
-//! Schemas that charts refer to by URL: fetched as Helm does it, and kept, so that a chart can be rendered offline.
+//! Schemas that charts refer to by URL: fetched as Helm does, and cached, so that a chart can be rendered offline.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::invocation::Invocation;
 use crate::personality::Personality;
 use crate::remote;
 
-/// How long a schema may take, as in Helm.
+/// The timeout for fetching a schema, as in Helm.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// How long a schema is used without asking for it again.
@@ -26,12 +26,12 @@ const LIMIT: u64 = 16 << 20;
 pub(crate) fn loader(invocation: &Invocation<'_>) -> SchemaLoader {
     let proxies = remote::proxies(connect::proxies(invocation.environment));
     let agent = remote::agent(invocation.personality);
-    // Helm asks each time.
+    // Helm has no cache and fetches schemas each time.
     let cache = (invocation.personality == Personality::Pintle)
         .then(|| PathBuf::from(invocation.environment.home(Home::Cache, "schemas")));
     SchemaLoader::new(move |url| {
         let getter = Getter::new(proxies.clone(), TIMEOUT, agent.clone());
-        // Operations run on threads that must not wait for requests.
+        // Operations may run on threads of the async runtime, which must not block on requests.
         std::thread::scope(|scope| {
             let fetch = scope.spawn(|| match &cache {
                 Some(cache) => cached(&getter, url, cache),
@@ -52,7 +52,7 @@ fn cached(getter: &Getter, url: &str, cache: &Path) -> Result<Vec<u8>, String> {
         (Some(kept), true) => Ok(kept),
         (kept, _) => match fetch(getter, url) {
             Ok(text) => {
-                // A cache that cannot be written is done without.
+                // A cache that cannot be written is ignored.
                 let _ =
                     std::fs::create_dir_all(cache).and_then(|()| pintle::chart::write_atomic(&path, &text));
                 Ok(text)

@@ -78,7 +78,7 @@ pub(crate) fn chart_command(template: &str, path: &str, name: &str, version: &st
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// The chart of an additional command of chart-testing. What it does not have is an error.
+/// The chart of an additional command of chart-testing. An unknown field is an error.
 #[derive(Debug)]
 struct TestedChart {
     path: String,

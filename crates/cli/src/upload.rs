@@ -16,7 +16,7 @@ pub(crate) struct Destination {
     pub(crate) url: String,
     pub(crate) access: Access,
     pub(crate) token: AccessToken,
-    /// Where the API begins below the host; empty to ask the server.
+    /// The path prefix of the API on the host; empty to ask the server.
     pub(crate) context_path: String,
     /// Whether a version that exists is replaced.
     pub(crate) force: bool,
@@ -32,7 +32,7 @@ pub(crate) fn configured(
     Ok(repositories.entries.into_iter().find(is_it))
 }
 
-/// Fills in what flags leave open by what is configured for a repository.
+/// Takes what the flags do not set from the repository's configuration.
 pub(crate) fn with_entry(mut access: Access, entry: &Entry) -> Access {
     let fill = |given: &mut String, stored: &String| {
         if given.is_empty() {

@@ -4,7 +4,7 @@ use crate::support;
 
 use support::TestEnv;
 
-/// A chart with one of each: a wrong type in a partial, a removed API, a wrong name of a field, and values that nobody reads.
+/// A chart with one of each: a wrong type in a partial, a removed API, an unknown field, and unused values.
 fn web() -> TestEnv {
     let env = TestEnv::new();
     env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
@@ -29,7 +29,7 @@ fn web() -> TestEnv {
     env
 }
 
-/// The lines of findings with one of these rules, without those about circumstances.
+/// The lines of findings with one of these rules.
 fn findings(output: &str, rules: &[&str]) -> Vec<String> {
     let has = |line: &&str| rules.iter().any(|rule| line.ends_with(&format!("[{rule}]")));
     output.lines().filter(has).map(str::to_owned).collect()

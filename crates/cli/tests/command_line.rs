@@ -57,7 +57,7 @@ fn an_unknown_subcommand_is_refused_where_helm_has_no_such_group() {
     Error: unknown command "bogus" for "helm ct"
     Run 'helm ct --help' for usage.
     "#);
-    // Groups of Helm's own print their help, as in Helm.
+    // Command groups that Helm has, too, print their help for an unknown command, as in Helm.
     for line in ["repo bogus", "get bogus", "dependency bogus"] {
         assert!(env.helm(line).starts_with("exit 0\n--- stdout\n"), "{line}");
     }

@@ -235,10 +235,10 @@ fn settings_are_checked_and_shown() {
             .contains("could not read 'Chart.yaml'")
     );
     assert!(env.pintle("ct version").contains("Version:\t v3.14.0\n"));
-    // A command without a check does not say that it makes one.
+    // Commands that do not run a check show its setting as false.
     let run = env.pintle("ct list-changed --print-config");
     assert!(run.contains("ValidateYaml: false\n") && run.contains("CheckVersionIncrement: false\n"), "{run}");
-    // What chart-testing says, in its words.
+    // Errors have the texts of chart-testing.
     let identifying = "failed linting charts: failed identifying charts to process: ";
     for (line, expected) in [
         ("ct lint --target-branch none", format!("{identifying}targetBranch 'origin/none' does not exist\n")),

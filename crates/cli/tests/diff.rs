@@ -41,7 +41,7 @@ fn the_exit_code_answers_only_if_asked() {
         );
         let same = env.called(program, "diff local old old --detailed-exitcode", &[]);
         assert!(same.starts_with("exit 0\n"), "{same}");
-        // A mistake is no answer.
+        // Errors exit with 1, not with 2, which means that there are differences.
         assert!(env.called(program, "diff local old", &[]).starts_with("exit 1\n"));
         assert!(
             env.called(program, "diff local old missing --detailed-exitcode", &[]).starts_with("exit 1\n")

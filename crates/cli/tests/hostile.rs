@@ -13,8 +13,7 @@ use support::archive::{gzip, tar};
 const CHART: &str = "apiVersion: v2\nname: web\nversion: 0.1.0\n";
 const TEMPLATE: &[&str] = &["template", "r", "web"];
 
-/// After this a run has failed: far more than any of them takes, because machines may be busy. Each ends by what it
-/// counts, which is in its words.
+/// The timeout of a run, generous for busy machines. Runs must end earlier, by limits that their errors name.
 const TIME: Duration = Duration::from_secs(300);
 
 /// The address space that a run may use, in KiB; its stack and its libraries are part of it.
@@ -49,7 +48,7 @@ fn run(env: &TestEnv, arguments: &[&str]) -> Outcome {
     Outcome { code, errors: String::from_utf8_lossy(&errors).into_owned() }
 }
 
-/// The exit code; none when the program was killed, or had to be.
+/// The exit code; `None` if the program was killed by a signal or by the timeout.
 fn wait(child: &mut Child) -> Option<i32> {
     let start = Instant::now();
     while start.elapsed() < TIME {

@@ -28,7 +28,7 @@ fn requests(fake: &Fake) -> Vec<String> {
     asked.iter().map(|asked| format!("{} {}", asked.method, asked.path)).collect()
 }
 
-/// The files of the content cache that end so.
+/// The files of the content cache with this suffix.
 fn cached(env: &TestEnv, suffix: &str) -> Vec<PathBuf> {
     let folders = std::fs::read_dir(env.path().join(".cache/helm/content")).unwrap().flatten();
     let files = folders.filter(|folder| folder.path().is_dir());
@@ -146,14 +146,14 @@ fn versions_of_a_chart_in_a_registry_are_listed() {
     assert!(printed.starts_with("exit 1\n"), "{printed}");
     let printed = env.pintle(&format!("search repo {web} word"));
     assert!(printed.starts_with("exit 2\n"), "{printed}");
-    // Helm takes it for a word.
+    // Helm treats it as a search keyword.
     assert!(env.helm(&format!("search repo {web}")).contains("no repositories configured"));
 }
 
 #[test]
 fn images_of_a_chart_in_a_registry_are_copied() {
     let (env, _fake, web) = set_up();
-    // Its pods have no image, so that the chart was read when there is nothing to copy.
+    // Its pods have no images, so the message that there is nothing to copy shows that the chart was read.
     for to in ["oci:gap", "oci://hub.example.com/mirror"] {
         let printed = env.pintle(&format!("images copy {web} {to} --dry-run"));
         assert!(printed.contains("Pulled: ") && printed.contains("there are no images to copy"), "{printed}");
@@ -240,7 +240,7 @@ fn a_registry_that_an_index_names_does_not_get_the_credentials_of_the_repository
     let asked = fake.asked();
     assert!(!asked.is_empty());
     assert!(asked.iter().all(|asked| asked.header("authorization").is_empty()), "{asked:?}");
-    // Whoever types the reference means that registry.
+    // Credentials apply to a registry that the user names directly.
     env.pintle(&format!("show values oci://{}/charts/web:0.1.0 --username you --password other", fake.host));
     assert!(fake.asked().iter().any(|asked| asked.header("authorization").starts_with("Basic ")));
 }

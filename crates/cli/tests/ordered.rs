@@ -74,7 +74,7 @@ fn a_group_that_is_not_ready_keeps_those_that_depend_on_it_from_being_applied() 
     }
     let failed = run(&env, "pintle", "upgrade a shop --reset-values");
     assert!(failed.starts_with("exit 0"), "{failed}");
-    // An order that nobody asked for is not kept: so Helm applies the same chart.
+    // The order is ignored with `--ordered=false`, and by default under the name `helm`, as in Helm.
     let unordered =
         run(&env, "pintle", "install b shop --set broken=true --ordered=false -n other --create-namespace");
     assert!(unordered.starts_with("exit 0"), "{unordered}");
@@ -125,7 +125,7 @@ fn groups_that_depend_on_each_other_are_refused_before_anything_is_done() {
     assert!(!run(&env, "pintle", "list").contains("shop-1.0.0"));
 }
 
-/// A chart whose database says itself when it is ready.
+/// A chart whose database defines its readiness by annotations.
 fn env_with_readiness() -> TestEnv {
     let env = env();
     env.write("shop/values.yaml", "replicas: 1\nsuccess: '{.readyReplicas} >= 2'\nfailure: '{.no} == 1'\n");

@@ -171,7 +171,7 @@ fn drift_is_found_and_fixed() {
     let env = env();
     holds(&run(&env, "install a web"), &["exit 0\n"]);
     holds(&run(&env, "drift a"), &["exit 0\n", "no drift in 3 objects"]);
-    // Another release takes the objects over, which is a change behind the back of this one.
+    // Another release takes the objects over, which is drift for this one.
     env.write("thief/Chart.yaml", "apiVersion: v2\nname: thief\nversion: 1.0.0\n");
     env.write(
         "thief/templates/config.yaml",
@@ -261,7 +261,7 @@ fn a_plan_file_that_was_cut_off_or_changed_is_refused() {
         holds(&run(&env, "apply cut.plan"), &["exit 2\n", "not a plan"]);
         holds(&run(&env, "plan show cut.plan"), &["exit 1\n", "not a plan"]);
     }
-    // What can be read in the file is protected as well as what cannot.
+    // The plain-text fields of the file are authenticated, too, not only the encrypted ones.
     for (what, instead) in [
         ("\"release\": \"a\"", "\"release\": \"b\""),
         ("\"action\": \"update\"", "\"action\": \"delete\""),
@@ -495,7 +495,7 @@ fn conflicts_name_keys_with_dots_as_policies_take_them_and_yielded_fields_may_mo
         &run("plan upgrade web web --set color=blue -f policy.yaml --save web.plan"),
         &["exit 2\n", "yielded: metadata.labels[\"example.com/team.x\"] is left to \"someone\""],
     );
-    // What is left to its manager may change between planning and applying.
+    // A field that is yielded to its manager may change between planning and applying.
     set("white");
     holds(&run("apply web.plan"), &["exit 0\n", "REVISION: 2"]);
 }

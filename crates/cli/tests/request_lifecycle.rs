@@ -127,7 +127,7 @@ fn a_helm_release_of_flux_becomes_a_request() {
     assert!(env.pintle("request export web --file flux.yaml").contains("--file is for --flux"));
 }
 
-/// A definition of a kind of Flux, as far as the conversion looks at it.
+/// A CRD of Flux, reduced to what the conversion reads.
 fn flux_definition(group: &str, version: &str, kind: &str, plural: &str) -> String {
     format!(
         "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {{name: {plural}.{group}}}\n\

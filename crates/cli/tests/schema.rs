@@ -75,7 +75,7 @@ fn a_schema_reads_no_file_outside_the_chart() {
         for (reference, printed) in [
             (format!("file://{outside}"), "schemas do not read files outside the chart"),
             ("file:///etc/passwd".to_owned(), "schemas do not read files outside the chart"),
-            // A relative one means the root of the file system to Helm as well.
+            // A relative reference is resolved against the root of the file system, as in Helm.
             ("part.json".to_owned(), "open /part.json: no such file or directory"),
         ] {
             let schema = format!("{{\"properties\": {{\"greeting\": {{\"$ref\": \"{reference}\"}}}}}}");

@@ -792,7 +792,7 @@ fn errors_have_hints() {
     has(&shown, &["exit 2", "has no version 99", "existing versions: 1"]);
     has(&run("rollback demo 99"), &["exit 1", "release has no 99 version", "existing versions: 1"]);
     assert!(run("status nobody --revision 2").contains("release: not found"));
-    // Helm's own texts stay, and its records have no ids.
+    // Under the name `helm` errors keep Helm's texts, and records in Helm's format have no ids.
     let helm = env.helm_with(&format!("get values demo --revision 99 {flag}"), &[("HELM_DRIVER", "native")]);
     has(&helm, &["exit 1", "Error: release: not found"]);
     let secret = env.called("pintle", &format!("install other web {flag}"), &[("HELM_DRIVER", "secret")]);

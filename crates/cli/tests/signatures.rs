@@ -164,7 +164,7 @@ fn charts_that_are_fetched_are_verified_and_their_signatures_are_asked_for_with_
     for asked in provenance {
         assert_eq!(asked.headers.get("authorization").map(String::as_str), Some(LOGIN), "{asked:?}");
     }
-    // A signature of something else is none, and a chart without one is refused.
+    // A provenance file without a signature is rejected, and so is a missing one.
     files.insert("web-0.1.0.tgz.prov".to_owned(), b"no signature\n".to_vec());
     let other = Server::plain(&std::sync::Arc::new(files.clone()));
     files.remove("web-0.1.0.tgz.prov");

@@ -58,7 +58,7 @@ fn a_signal_ends_helm_s_uninstall_rollback_and_test_by_itself() {
         // A server that accepts the request and never responds.
         let server = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = format!("http://{}", server.local_addr().expect("it has an address"));
-        // A shell that runs tests in the background ignores the signal, and what it starts inherits that.
+        // A shell starts background jobs with SIGINT ignored, and their children inherit that.
         let mut child = std::process::Command::new("env")
             .arg("--default-signal=INT")
             .arg(env.linked("helm"))

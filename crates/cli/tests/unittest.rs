@@ -205,7 +205,7 @@ fn a_kubernetes_version_is_for_one_test_only() {
     assert!(env.helm("unittest web").contains("Tests:       1 failed, 1 passed, 2 total"));
 }
 
-/// Every third chart is broken, and every chart asks for the Kubernetes version that the one before it has set.
+/// Every third chart is broken, and every chart expects the Kubernetes version that the previous one has set.
 #[test]
 fn many_charts_are_tested_at_a_time_and_reported_in_order() {
     let env = TestEnv::new();
@@ -237,7 +237,7 @@ fn many_charts_are_tested_at_a_time_and_reported_in_order() {
                 continue;
             }
             expected.push(format!("### Chart [ {name} ] {name}"));
-            // What a broken chart would have set is not set.
+            // A broken chart sets no version, so the next one fails.
             let passes = number == 0 || program == "helm" && number % 3 != 0;
             expected.push(format!(
                 "{} versions\t{name}/tests/a_test.yaml",
@@ -414,7 +414,7 @@ fn releases_are_tested_too() {
         "{output}"
     );
     assert!(output.contains("+  - Job/seed"), "{output}");
-    // A test can do without other assertions, and keys have no misspellings.
+    // `pintle` is enough for a test without other assertions, and unknown keys are errors.
     let env = with_lifecycle("    pintle: {images: {registries: [docker.io]}}\n");
     assert!(env.pintle("unittest web").contains("Expected images from the registries:"));
     let output = with_lifecycle("    pintle: {hook: {}}\n").pintle("unittest web");

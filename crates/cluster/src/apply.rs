@@ -136,7 +136,7 @@ impl Cluster {
                 self.patch_object(&step.id, PatchType::Merge, &patch, &apply_options.unvalidated()).await
             }
             Change::Apply | Change::Unchanged | Change::Delete => {
-                // A dry run of it would have no effect on the dry run of the apply, which resolves these conflicts.
+                // Skipped in a dry run: it would not affect the dry run of the apply, which resolves these conflicts.
                 if let (true, false, Some(live)) =
                     (apply_options.upgrade_field_manager, apply_options.dry_run, step.live)
                 {

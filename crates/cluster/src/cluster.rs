@@ -51,11 +51,11 @@ impl Cluster {
         Ok(Self::assemble(made.client, made.address, made.namespace, limiter.map(Arc::new)))
     }
 
-    /// Prepares a connection by the text of a kubeconfig. It must have its certificates, keys and tokens in itself: programs
-    /// and files of this machine are refused, because whoever wrote the text need not have a right to them.
+    /// Prepares a connection from the text of a kubeconfig. Certificates, keys and tokens must be inline: programs and local
+    /// files are rejected, because the author of the text may not have access to them.
     ///
     /// # Errors
-    /// When the text is no kubeconfig, or one that names programs or files.
+    /// When the text is not a kubeconfig, or refers to programs or files.
     pub async fn from_kubeconfig(text: &str, user_agent: &str) -> Result<Self> {
         let made = connect::client_of_text(text, user_agent).await?;
         Ok(Self::assemble(made.client, made.address, made.namespace, None))
@@ -78,7 +78,7 @@ impl Cluster {
 
     fn unusable(default_namespace: String, text: String) -> Self {
         let mut cluster = Self::offline(default_namespace);
-        // Nobody else has this connection yet, so `get_mut` always succeeds.
+        // There are no clones yet, so `get_mut` always succeeds.
         if let Some(inner) = Arc::get_mut(&mut cluster.inner) {
             inner.config_error = Some(text);
         }

@@ -101,8 +101,7 @@ pub(crate) async fn client(settings: &Settings) -> Result<Connection> {
     from_config(config).await
 }
 
-/// Builds a client from the text of a kubeconfig that is not trusted: it may neither run programs nor name files of this
-/// machine.
+/// Builds a client from the text of an untrusted kubeconfig: it may neither run programs nor refer to local files.
 pub(crate) async fn client_of_text(text: &str, user_agent: &str) -> Result<Connection> {
     install_crypto();
     let wrong = |error: kube::config::KubeconfigError| Error::Configuration(error_text(&error));
@@ -187,7 +186,7 @@ async fn build_client(config: kube::Config) -> Result<Result<kube::Client, Clien
         let _entered = runtime.enter();
         let made = catch_unwind(AssertUnwindSafe(|| authenticated_client(config)));
         let made = made.unwrap_or_else(|panic| Err(ClientError::Panicked(panic_message(&*panic))));
-        // Nobody waits any more after a cancellation.
+        // Fails only if the receiver was dropped, after a cancellation.
         let _ = sender.send(made);
     });
     thread.map_err(|error| Error::Configuration(format!("cannot start a thread: {error}")))?;

@@ -89,7 +89,7 @@ async fn wait_until_served(cluster: &Cluster, resources: &[Resource]) -> Result<
             loop {
                 match cluster.send(&Request::get(&path)).await {
                     Err(error) if error.is_not_found() => tokio::time::sleep(POLL_INTERVAL).await,
-                    // Forbidden to list means that there is something to list.
+                    // A 403 means that the kind is served: a missing kind would be a 404.
                     Err(error) if !error.is_forbidden() => return Err(error),
                     _ => break,
                 }

@@ -18,7 +18,7 @@ use plugin::{Credential, run};
 use crate::error::Error;
 use crate::wait::unix_now;
 
-/// A token is renewed so many seconds before it expires, as in kube.
+/// How many seconds before it expires a token is renewed, as in kube.
 const MARGIN: i64 = 60;
 
 /// The error for a server whose credentials could not be obtained.
@@ -30,11 +30,12 @@ pub(crate) fn failure(server: &str, error: &PluginError) -> Error {
     Error::Credentials { url: format!("{server}/version"), cause: error.to_string(), stderr }
 }
 
-/// Runs the plugin of a user once, and puts what does not expire into the user itself. Returns what has to be renewed.
+/// Runs the plugin of a user once. Certificates, and tokens that do not expire, are stored in `user`; a token that expires
+/// is returned, so that it can be renewed.
 ///
 /// # Errors
 ///
-/// The plugin cannot be run, or gives no credential.
+/// The plugin cannot be run, or returns no credential.
 pub(crate) fn obtain(user: &mut AuthInfo) -> Result<Option<ExpiringToken>, PluginError> {
     let others = user.auth_provider.is_some()
         || (user.username.is_some() && user.password.is_some())
@@ -85,7 +86,7 @@ impl ExpiringToken {
         Ok(request)
     }
 
-    /// The header, which must be valid: a token that is none is an error of the request.
+    /// The `Authorization` header. A token that is not a valid header value is an error of the request.
     pub(crate) async fn header(&self) -> Result<(HeaderName, HeaderValue), tower::BoxError> {
         // Held while the plugin runs, so that concurrent requests do not start it several times.
         let mut token = self.current.lock().await;

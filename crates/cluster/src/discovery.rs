@@ -275,8 +275,8 @@ impl Cluster {
         }
     }
 
-    /// Asks for the kinds again when the cached ones are older than this, for processes that run long enough for others to
-    /// add and remove CRDs. Holds for all clones of this connection; the first call counts.
+    /// Repeats discovery when the cached kinds are older than this, for processes that run long enough for others to add and
+    /// remove CRDs. Applies to all clones of this connection; only the first call has an effect.
     pub fn refresh_discovery_after(&self, max_age: Duration) {
         let _ = self.discovery_cache().max_age.set(max_age);
     }

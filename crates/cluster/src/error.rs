@@ -73,7 +73,7 @@ pub enum Error {
     InvalidResponse {
         /// Method and path of the request.
         request: String,
-        /// What the reader said.
+        /// The error of the parser.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },

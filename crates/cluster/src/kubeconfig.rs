@@ -32,8 +32,8 @@ impl ResolvedConfig {
         if named.is_none() && !settings.context.is_empty() {
             return Err(Error::Configuration(format!("context {selected:?} does not exist")));
         }
-        // A context of the flag that does not exist is an error by itself; one of `current-context` is a problem
-        // among others, because client-go validates it with the rest and reports all problems in one message.
+        // A missing context of the flag is an error by itself; a missing `current-context` is collected with the other
+        // problems, because client-go validates it with the rest and reports all problems in one message.
         let mut problems = Vec::new();
         if named.is_none() && !selected.is_empty() {
             problems.push(format!("context was not found for specified context: {selected}"));
@@ -160,8 +160,8 @@ fn load(settings: &Settings) -> Result<Kubeconfig> {
                 config.ok_or_else(|| failed(yaml_file_error(path).unwrap_or_else(|| error_text(&error))))
             })?,
         };
-        // As in kubectl, the first file that defines a cluster, user or context of some name wins; a current context that
-        // is empty is none.
+        // As in kubectl, the first file that defines a cluster, user or context of some name wins; an empty
+        // `current-context` counts as not set.
         merged.current_context.take_if(|context| context.is_empty());
         merged = merged.merge(loaded).map_err(|error| Error::Configuration(error.to_string()))?;
     }

@@ -30,8 +30,8 @@ impl Cluster {
             Err(Error::NoSuchKind { .. }) if api_version.is_empty() => {
                 return Err(unknown_version(api_version, kind, "groupVersion shouldn't be empty"));
             }
-            // For a kind that is missing in a served group version Helm requests the API root, and charts get what is
-            // there.
+            // For a kind that is missing in a served group version Helm requests the API root, and returns that response
+            // to the chart.
             Err(Error::NoSuchKind { .. }) if self.serves(api_version).await? => "/api".to_owned(),
             Err(Error::NoSuchKind { .. }) => {
                 let why = "the server could not find the requested resource";

@@ -244,7 +244,7 @@ fn retry_policy(request: &Request, error: &Error, sent: u32) -> Option<RetryPoli
     let backoff = Duration::from_millis(50 << sent.min(5));
     match error {
         Error::Transport { sent: reached, .. } => {
-            // A connection that cannot be established will not be a moment later; one that broke is replaced.
+            // If a connection cannot be established, trying again at once does not help; one that broke is replaced.
             (*reached && request.idempotent)
                 .then_some(RetryPolicy { delay: backoff, max_attempts: MAX_ATTEMPTS })
         }

@@ -182,7 +182,7 @@ impl Cluster {
         let path = self.object_path(&resource, object.namespace(), object.name(), params)?;
         let body = object.to_json().into();
         let mut request = Request::with_body(Method::PUT, path, "application/json", body);
-        // Repeated, an update with a resource version would conflict with itself.
+        // A retried update with a resource version would conflict with its first attempt.
         request.idempotent = object.resource_version().is_empty();
         self.send_write(&request).await
     }

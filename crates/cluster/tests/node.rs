@@ -74,7 +74,7 @@ fn early(wait_for: WaitFor) -> WaitOptions {
     WaitOptions { fail_fast: Some(FailFastLimits::default()), ..waiting(wait_for) }
 }
 
-/// Instructions for the embedded cluster, where no container runs.
+/// Simulation annotations for the embedded cluster, where no container runs.
 fn simulated(list: &[(&str, &str)]) -> String {
     let annotations = list.iter().map(|(key, value)| format!("pintle.dev/simulate-{key}: {value:?}"));
     format!("{{{}}}", annotations.collect::<Vec<_>>().join(", "))
@@ -170,7 +170,7 @@ async fn a_quota_ends_the_wait_for_deployments_and_for_sets() {
     let quota = env
         .make("apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: none}\nspec: {hard: {pods: '0'}}\n")
         .await;
-    // The quota rejects nothing until it has been counted.
+    // A quota is not enforced until its status has been computed.
     let is_counted = async {
         loop {
             let quota = env.cluster.get(&quota[0]).await.expect("it can be read").expect("it was made");

@@ -107,7 +107,7 @@ async fn of_following_a_version_and_taking_it_away_one_succeeds() {
             first.set_status(Status::Uninstalling, "Deletion in progress");
             let create = upgrader.create(&second, None, Some(&seen));
             let swap = remover.swap(&seen_too, &first, Some(&lease));
-            // Each order once, and then whatever comes.
+            // Each order once, then both concurrently.
             let (created, swapped) = match round {
                 0 => (create.await, swap.await),
                 1 => {
@@ -220,7 +220,7 @@ async fn what_dead_writers_leave_behind_is_no_obstacle() {
 async fn large_releases_are_kept_in_pieces() {
     let Some((cluster, namespace)) = testbed("large_releases_are_kept_in_pieces").await else { return };
     let store = NativeStore::new(cluster);
-    // Text that no compressor makes smaller: a simple generator of noise.
+    // Pseudorandom hex digits (xorshift), so that the release stays large when it is compressed.
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut noise = String::new();
     while noise.len() < 16 << 20 {

@@ -44,7 +44,7 @@ impl Clusters {
         let local = impersonate(own, request, named.unwrap_or(default_account))?;
         let target = match &request.spec.kube_config {
             None => local.clone(),
-            // The default account of this cluster says nothing about another one.
+            // The default account applies to the controller's own cluster only.
             Some(reference) => {
                 let remote = self.remote(&local, request, reference).await?;
                 impersonate(&remote, request, named.unwrap_or_default())?

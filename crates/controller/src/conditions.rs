@@ -18,7 +18,7 @@ pub(crate) const REMEDIATED: &str = "Remediated";
 /// Whether others changed objects of the release.
 pub(crate) const DRIFTED: &str = "Drifted";
 
-/// The longest message of a condition that is written; the API allows more, but nobody reads it.
+/// The longest message of a condition, in bytes; the API allows more, but longer ones are not readable.
 const MAX_MESSAGE: usize = 4096;
 
 impl HelmRequestStatus {

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::expression::{Evaluation, Expression};
 use crate::request::{Dependency, HelmRequest};
 
-/// How far a chain of requests that wait for each other is followed.
+/// How many requests the search for a dependency cycle reads.
 const MAX_CHAIN: usize = 100;
 
 /// Checks that everything that a request depends on is ready. Requests are read with the controller's own rights, other
@@ -89,7 +89,7 @@ fn expression(dependency: &Dependency) -> Option<&str> {
     dependency.ready_expr.as_deref().filter(|expression| !expression.is_empty())
 }
 
-/// Why an expression does not hold; `None` if it does. A field that is missing yet, such as a status, makes it false.
+/// Why an expression does not hold; `None` if it does. A field that is still missing, such as a status, makes it false.
 fn evaluate(expression: &str, request: &HelmRequest, dependency: &Object) -> Result<Option<String>> {
     let own = serde_json::to_value(request).unwrap_or_default();
     let dependency = serde_json::from_slice(&dependency.to_json()).unwrap_or_default();
@@ -131,7 +131,8 @@ async fn cycle(own: &Cluster, request: &HelmRequest, namespace: &str, name: &str
         for dependency in
             found.iter().flat_map(|found| &found.spec.depends_on).filter(|next| is_request(next))
         {
-            let namespace = dependency.namespace.clone().unwrap_or_else(|| last.0.clone());
+            let namespace = dependency.namespace.clone().filter(|name| !name.is_empty());
+            let namespace = namespace.unwrap_or_else(|| last.0.clone());
             open.push(path.iter().cloned().chain([(namespace, dependency.name.clone())]).collect());
         }
     }

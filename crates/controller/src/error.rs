@@ -5,11 +5,11 @@ use crate::request::Dependency;
 /// The result of a part of a reconciliation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a reconciliation did not come to its end.
+/// Why a reconciliation was not completed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The request contradicts itself.
+    /// The spec of the request is invalid.
     #[error("{0}")]
     InvalidSpec(String),
     /// The chart cannot be found or read.
@@ -21,7 +21,7 @@ pub enum Error {
     /// The values cannot be put together.
     #[error("{0}")]
     Values(String),
-    /// What waits for an approval cannot be planned.
+    /// The plan to approve cannot be computed, stored or read.
     #[error("{0}")]
     Plan(String),
     /// A dependency is not ready.
@@ -35,7 +35,7 @@ pub enum Error {
     /// Requests depend on each other.
     #[error("these requests wait for each other: {0}")]
     DependencyCycle(String),
-    /// Another request has the release.
+    /// Another request owns the release.
     #[error("release {release} belongs to HelmRequest {owner}; give one of them another releaseName")]
     OwnedByAnother {
         /// The release.

@@ -12,19 +12,22 @@ use crate::request::HelmRequest;
 /// The limit of the API server for messages.
 const MAX_MESSAGE: usize = 1000;
 
-/// Whether something went well.
+/// The limit of the API server for names.
+const MAX_NAME: usize = 253;
+
+/// The type of an Event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// It did.
+    /// Something succeeded.
     Normal,
-    /// It did not.
+    /// Something failed.
     Warning,
 }
 
-/// What happened, as it will be published.
+/// An Event that is not published yet.
 #[derive(Clone, Debug)]
 pub(crate) struct PendingEvent {
-    /// Whether it went well.
+    /// The type.
     pub(crate) kind: Kind,
     /// Why, in one word.
     pub(crate) reason: &'static str,
@@ -34,7 +37,7 @@ pub(crate) struct PendingEvent {
     pub(crate) message: String,
     /// When it happened.
     pub(crate) now: Timestamp,
-    /// Makes its name.
+    /// Makes the name of the Event unique.
     pub(crate) unique: u128,
 }
 
@@ -42,7 +45,7 @@ impl PendingEvent {
     /// The Event about a request.
     pub(crate) fn object(&self, request: &HelmRequest) -> Object {
         let PendingEvent { kind, reason, action, message, now, unique } = self;
-        let name = format!("{}.{:016x}", request.name(), *unique as u64);
+        let name = event_name(request.name(), *unique as u64);
         let mut event = Object::from_id(&ObjectId::new("v1", "Event", request.namespace(), &name));
         let text = |text: &str| Node::from(text);
         let regarding = Map::from_entries(vec![
@@ -73,8 +76,29 @@ impl PendingEvent {
     }
 }
 
+/// The name of an Event: that of the request, shortened if it is too long, and a unique suffix.
+fn event_name(request: &str, unique: u64) -> String {
+    let suffix = format!(".{unique:016x}");
+    let (end, _) = request.char_indices().nth(MAX_NAME - suffix.len()).unwrap_or((request.len(), ' '));
+    // A label must not end with these.
+    format!("{}{suffix}", request[..end].trim_end_matches(['-', '.']))
+}
+
 /// Writes an Event with the controller's own rights.
 pub(crate) async fn publish(cluster: &Cluster, event: &Object) {
     let params = WriteParams { field_manager: FIELD_MANAGER, ..WriteParams::default() };
     let _ = cluster.create(event, &params).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_an_event_is_valid_for_every_name_of_a_request() {
+        assert_eq!(event_name("web", 10), "web.000000000000000a");
+        assert_eq!(event_name(&"a".repeat(253), 0).len(), MAX_NAME);
+        let cut_at_a_dash = format!("{}-{}", "a".repeat(235), "b".repeat(17));
+        assert_eq!(event_name(&cut_at_a_dash, 0), format!("{}.0000000000000000", "a".repeat(235)));
+    }
 }

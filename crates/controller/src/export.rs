@@ -1,26 +1,26 @@
-//! Writes HelmRequests for what is there already: a release of the command line, or a HelmRelease of Flux.
+//! Exports existing releases as HelmRequests: a release of the command line, or a HelmRelease of Flux.
 
 use pintle::objects::Object;
 use pintle::release::{ChartSource as RecordedSource, ReleaseVersion};
 use pintle_tree::{Map, Node};
 use serde_json::{Value, json};
 
-/// A request, and what of the original it does not have.
+/// A request, with notes on what could not be converted.
 #[derive(Clone, Debug)]
 pub struct Exported {
     /// The request.
     pub request: Value,
-    /// What has to be decided by a person.
+    /// What the user has to decide or check.
     pub notes: Vec<String>,
 }
 
-/// Why there is no request.
+/// Why an export failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExportError {
-    /// It is nothing that can become a request.
+    /// The object or the given source cannot be converted.
     #[error("{0}")]
     Unsupported(String),
-    /// Nobody knows where the chart comes from, so the caller has to give its source.
+    /// The source of the chart is not recorded, so the caller has to give it.
     #[error("{0}")]
     UnknownSource(String),
 }
@@ -59,7 +59,7 @@ impl GivenSource {
     }
 }
 
-/// A request that adopts a release: its chart and values give no change but the labels of the request.
+/// A request that adopts a release. Chart and values are those of the release, so that only the labels of the request are new.
 ///
 /// # Errors
 /// When neither the record nor `given` says where the chart comes from.
@@ -130,7 +130,7 @@ const UNKNOWN: [&str; 3] = ["waitStrategy", "persistentClient", "postRenderStrat
 /// instead of them.
 ///
 /// # Errors
-/// When it is no HelmRelease of a version that is understood, or nothing says where its chart comes from.
+/// When it is not a HelmRelease of a supported version, or the source of its chart is not known.
 pub fn from_flux(release: &Object, sources: &[Object], given: &GivenSource) -> Result<Exported, ExportError> {
     if release.kind() != "HelmRelease" || !release.api_version().starts_with("helm.toolkit.fluxcd.io/") {
         let text = format!("{} {} is no HelmRelease of Flux", release.kind(), release.name());
@@ -271,7 +271,7 @@ fn flux_options(operation: &str, options: &Value, notes: &mut Vec<String>) -> Va
             notes.push(format!("spec.{operation}.{field} has no counterpart and was left out"));
         }
     }
-    // Flux takes ownership unless it is told not to, and a HelmRequest if it is told to.
+    // Taking ownership is opt-out in Flux, and opt-in in a HelmRequest.
     if matches!(operation, "install" | "upgrade") {
         let is_disabled = map.remove("disableTakeOwnership") == Some(true.into());
         map.insert("takeOwnership".to_owned(), (!is_disabled).into());
@@ -287,7 +287,7 @@ fn flux_options(operation: &str, options: &Value, notes: &mut Vec<String>) -> Va
     options
 }
 
-/// What Flux does without being asked, and a HelmRequest does not.
+/// Sets the defaults of Flux that differ from those of a HelmRequest.
 fn defaults_of_flux(spec: &mut Value) {
     for operation in ["install", "upgrade"] {
         if spec.get(operation).is_none() {

@@ -36,7 +36,7 @@ impl Expression {
     /// What is wrong with it.
     #[cfg(feature = "cel")]
     pub(crate) fn parse(text: &str) -> Result<Expression, String> {
-        // The parser is not ours: if it panics, only the expression is refused.
+        // A panic of the third-party parser must only reject the expression.
         let parsed = std::panic::catch_unwind(|| cel::Program::compile(text));
         let program = parsed.map_err(|_| "it cannot be parsed".to_owned())?;
         let program = program.map_err(|error| error.to_string())?;

@@ -68,7 +68,7 @@ impl HealthCheck {
             let text = match expression.evaluate(variables()) {
                 Ok(Evaluation::True) => format!("`{}` holds", expression.text()),
                 Ok(_) => continue,
-                // It is not going to be better.
+                // Waiting would not help.
                 Err(error) => {
                     let text = format!("`{}`: {error}", expression.text());
                     return Readiness::new(Status::Failed, text.clone(), text);

@@ -1,7 +1,7 @@
-//! Which releases of Helm's a namespace has, read once for many requests.
+//! A cache of the names of Helm's releases in each namespace, shared by many requests.
 //!
-//! Before a release is installed or upgraded, Helm's store is asked whether it has one of the same name. Each such question makes
-//! the API server go over all Secrets of the namespace, which is too much for a thousand requests that are created at once.
+//! Before a release is installed or upgraded, Helm's store is checked for one of the same name. Each check makes the API server
+//! scan all Secrets of the namespace, which is too much for a thousand requests that are created at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,17 +13,17 @@ use tokio::time::Instant;
 use crate::request::ArchiveKind;
 use crate::values;
 
-/// How close two questions about a namespace are that are answered together.
+/// Lookups in a namespace that are no further apart share one list; a single lookup is left to the store.
 const CLOSE: Duration = Duration::from_secs(1);
-/// For how long an answer is good. It is never one from before the request became due, so whoever installs a release with Helm
-/// and creates a request for it then has it taken over.
+/// How long a list is valid. One from before the request became due is never used, so that a release that was installed with
+/// Helm just before its request was created is found and taken over.
 const MAX_AGE: Duration = Duration::from_secs(10);
-/// How many records are read. Namespaces with more of them are asked for each name.
+/// How many records are listed. In namespaces with more of them, each name is looked up in the store.
 const MAX_RECORDS: u32 = 500;
 /// How many namespaces are remembered.
 const MAX_NAMESPACES: usize = 4096;
 
-/// The releases of Helm's by namespace, as different users see them.
+/// The names of Helm's releases by cluster, user and namespace; users may have different rights.
 #[derive(Default)]
 pub(crate) struct HelmReleases(Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<Namespace>>>>);
 
@@ -34,20 +34,20 @@ struct Namespace {
     read: Option<(Instant, Option<BTreeSet<String>>)>,
 }
 
-/// A question about the releases of one namespace.
+/// Lookups for one request.
 #[derive(Clone)]
 pub(crate) struct HelmLookup {
     pub(crate) releases: Arc<HelmReleases>,
     /// The cluster, with the rights of the request.
     pub(crate) cluster: Cluster,
-    /// Whose rights these are.
+    /// The user that has these rights, for the cache key.
     pub(crate) user: String,
     /// Since when the request is due.
     pub(crate) due: Instant,
 }
 
 impl HelmLookup {
-    /// Whether a namespace is known to have no release of that name. Otherwise it has to be asked.
+    /// Whether a namespace is known to have no release of that name. Otherwise the store has to be read.
     pub(crate) async fn has_none(&self, namespace: &str, name: &str) -> bool {
         self.has_none_at(Instant::now(), namespace, name).await
     }
@@ -68,7 +68,7 @@ impl HelmLookup {
         names.is_some_and(|names| !names.contains(name))
     }
 
-    /// The names of Helm's releases; `None` if they are too many, or if the question by name is to report what is wrong.
+    /// The names of Helm's releases; `None` if there are too many, or on an error, which the store then reports.
     async fn names(&self, namespace: &str) -> Option<BTreeSet<String>> {
         let params = ListParams {
             labels: "owner=helm".to_owned(),
@@ -99,7 +99,7 @@ mod tests {
 
     use super::*;
 
-    /// A cluster whose namespaces have one release of Helm's, `web`, and how often it was asked.
+    /// A cluster whose namespaces have one release of Helm's, `web`, and the number of its requests.
     fn cluster() -> (Cluster, Arc<AtomicUsize>) {
         let count = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&count);
@@ -124,7 +124,7 @@ mod tests {
         }
         assert!(!lookup.has_none_at(at(5_010), "apps", "web").await, "there is one of that name");
         assert_eq!(count.load(Ordering::Relaxed), 1);
-        // Whoever created this request may have installed a release with Helm just before.
+        // A release may have been installed with Helm just before this request was created.
         let later = HelmLookup { due: at(5_020), ..lookup.clone() };
         assert!(later.has_none_at(at(5_030), "apps", "five").await);
         assert_eq!(count.load(Ordering::Relaxed), 2);

@@ -1,6 +1,5 @@
-//! Leader election on a `coordination.k8s.io` Lease, as client-go does it: whoever holds the lease works, renews it, and
-//! stops in time when that does not succeed any more. On a graceful stop the lease is given up, so that the next one starts
-//! at once.
+//! Leader election on a `coordination.k8s.io` Lease, as client-go does it: the holder of the lease works, renews it, and stops
+//! before it expires when renewing fails. On a graceful stop the lease is released, so that the next leader starts at once.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -48,13 +47,13 @@ impl LeaderElection {
     }
 }
 
-/// Until when nobody else can lead. The election renews it, and operations look at it before they change anything: a process
-/// that was stopped does not know that others have taken over, but that it was away for too long.
+/// The time until which no other process can lead. The election extends it, and operations check it before they change
+/// anything: a process that was suspended cannot know whether another one leads now, but it knows that this time has passed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Leadership(Arc<Mutex<Option<Instant>>>);
 
 impl Leadership {
-    /// Whether this process leads, and no other can by now.
+    /// Whether this process leads, and no other can lead yet.
     pub(crate) fn is_current(&self) -> bool {
         let until = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         until.is_some_and(|until| Instant::now() < until)
@@ -91,7 +90,7 @@ impl Candidate {
         Candidate { cluster, election, observed: Observed::default(), leadership: Leadership::default() }
     }
 
-    /// Whether we lead, for those who act on it.
+    /// Whether we lead, for operations to check before they change anything.
     pub(crate) fn leadership(&self) -> &Leadership {
         &self.leadership
     }
@@ -136,7 +135,7 @@ impl Candidate {
 
     /// Creates, takes or renews the lease, and returns whether we hold it.
     async fn try_acquire(&mut self) -> pintle::cluster::Result<bool> {
-        // Others count from the moment at which they see the renewal, which is later.
+        // Before the write: others count from the moment at which they see the renewal, which is later.
         let begin = Instant::now();
         let is_ours = self.write_lease().await?;
         if is_ours {

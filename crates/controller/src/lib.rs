@@ -1,7 +1,7 @@
 //! The controller: `HelmRequest` objects in, the operations of the library out.
 //!
-//! [`request`] is the custom resource, [`state`] the state machine as a pure function, and [`Reconciler`] brings one request
-//! to what it asks for. [`run`] puts these under `kube`'s runtime: watches, a work queue, workers, leader election.
+//! [`request`] is the custom resource, [`state`] the state machine as a pure function, and [`Reconciler`] reconciles one
+//! request. [`run`] puts these under `kube`'s runtime: watches, a work queue, workers, leader election.
 //!
 //! Releases are the same objects that the command line makes and sees. Everything about a release is done with the rights of
 //! the request's service account, by impersonation; the controller's own rights are for requests, Events and its lease.

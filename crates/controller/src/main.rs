@@ -60,7 +60,7 @@ async fn run(mut args: Args, log: &Log) -> Result<()> {
         ..Settings::default()
     };
     let cluster = Cluster::connect(&settings).await?;
-    // A container that starts again has the name of its pod again, but is another process.
+    // A restarted container has the same pod name, but is another process.
     let unique = pintle::SystemClock.random() as u32;
     args.options.identity = format!("{}_{unique:08x}", args.options.identity);
     args.options.election = args.leader_elect.then(|| {

@@ -1,4 +1,4 @@
-//! Metrics in the text format of Prometheus. Labels have few values, so that a thousand requests make no thousand series.
+//! Metrics in the text format of Prometheus. Labels have a low cardinality: none identifies a request.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ use std::time::Duration;
 /// The upper bounds of the buckets for durations, in seconds.
 const BUCKETS: [f64; 10] = [0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0];
 
-/// What the controller counts.
+/// The metrics of the controller.
 #[derive(Debug, Default)]
 pub struct Metrics {
     /// Reconciliations by outcome.

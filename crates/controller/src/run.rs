@@ -1,5 +1,5 @@
-//! The controller as a process: watches, the work queue and its workers by `kube`'s runtime, leader election, and a stop
-//! that leaves nothing half done.
+//! The controller as a process: watches, the work queue and its workers by `kube`'s runtime, leader election, and graceful
+//! shutdown.
 //!
 //! Everything but rendering runs on one thread: the operations of the library wait for the API server most of the time, and
 //! a thousand releases need no second core for that.
@@ -35,10 +35,10 @@ use crate::serve::Health;
 use crate::value_files::ValueFiles;
 use crate::{Error, Result};
 
-/// How long a reference to a chart means the same archive, at most.
+/// How long a resolved chart reference is cached at most.
 const CHART_MAX_AGE: Duration = Duration::from_secs(60);
 
-/// How long the kinds that a cluster serves are good for: charts see new ones as capabilities after that at the latest.
+/// How long discovery is cached: charts see new kinds in `.Capabilities` after that at the latest.
 pub(crate) const DISCOVERY_MAX_AGE: Duration = Duration::from_secs(60);
 
 /// How the controller runs.
@@ -136,7 +136,7 @@ pub async fn run(
     cluster.refresh_discovery_after(DISCOVERY_MAX_AGE);
     let mut candidate = options.election.clone().map(|election| Candidate::new(cluster.clone(), election));
     if let Some(candidate) = &mut candidate {
-        // A process that waits to lead is as ready as it gets.
+        // A standby replica counts as ready.
         health.ready.store(true, Ordering::Relaxed);
         log(&LogLine::info("waiting for the leader's lease"));
         tokio::select! {
@@ -151,13 +151,14 @@ pub async fn run(
     let reconciler = Rc::new(reconciler(&cluster, &options, holder, &health.metrics, &log, &cancel));
     let (end, ended) = tokio::sync::watch::channel(false);
     let work = tokio::task::LocalSet::new();
-    let work = work.run_until(work_off(cluster.clone(), options.clone(), reconciler, health.clone(), ended));
+    let work =
+        work.run_until(run_workers(cluster.clone(), options.clone(), reconciler, health.clone(), ended));
     let mut work = std::pin::pin!(work);
     let outcome = tokio::select! {
         outcome = &mut work => outcome,
         lost = hold(&mut candidate, &stop) => {
             let _ = end.send(true);
-            // Whoever lost the lease stops at once: another may be at work already.
+            // After losing the lease, stop at once: another leader may be at work already.
             let grace = if lost { Duration::ZERO } else { options.graceful_shutdown };
             let text = if lost { "the lease was lost" } else { "stopping" };
             log(&LogLine::info(text));
@@ -222,7 +223,7 @@ struct Worker {
     written: RefCell<BTreeMap<String, u64>>,
     /// Failures to write the status in a row, by uid.
     failures: RefCell<BTreeMap<String, u32>>,
-    /// Since when each request is as it is, by uid.
+    /// When each request last changed, by uid.
     changed: Changed,
 }
 
@@ -235,7 +236,7 @@ type Changed = Rc<RefCell<BTreeMap<String, Instant>>>;
 struct ReconcileError(Error);
 
 /// Watches requests and reconciles them until `ended` says so and the running ones are done.
-async fn work_off(
+async fn run_workers(
     cluster: Cluster,
     options: Options,
     reconciler: Rc<Reconciler>,
@@ -293,6 +294,7 @@ async fn reconcile(
     let uid = request.uid().to_owned();
     let Some(fresh) = worker.fresh(&request).await.map_err(ReconcileError)? else {
         worker.written.borrow_mut().remove(&uid);
+        worker.failures.borrow_mut().remove(&uid);
         return Ok(Action::await_change());
     };
     let due = worker.changed.borrow().get(&uid).copied().unwrap_or_else(Instant::now);
@@ -329,10 +331,11 @@ impl Worker {
     }
 }
 
-/// What makes a request due.
+/// The requests to reconcile, as a stream.
 type Triggers = LocalBoxStream<'static, std::result::Result<ObjectRef<HelmRequest>, watcher::Error>>;
 
-/// The requests and what happens to them. Changes that only we make (status, finalizers, managed fields) trigger nothing.
+/// The store of all requests, and those to reconcile. Changes that only we make (status, finalizers, managed fields) trigger
+/// nothing.
 fn requests(cluster: &Cluster, options: &Options, times: Changed) -> (Store<HelmRequest>, Triggers) {
     let client = cluster.kube_client().clone();
     let api: Api<HelmRequest> = match options.namespace.as_str() {

@@ -17,10 +17,10 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// How many clients are answered at once.
 const MAX_CLIENTS: usize = 16;
 
-/// What the answers are made from.
+/// The state that the endpoints report.
 #[derive(Clone, Debug, Default)]
 pub struct Health {
-    /// What is counted.
+    /// The metrics.
     pub metrics: Arc<Metrics>,
     /// Whether the watch on requests has begun, or another process is the leader.
     pub ready: Arc<AtomicBool>,
@@ -39,7 +39,7 @@ pub async fn serve(listener: TcpListener, health: Health) {
                     drop(slot);
                 });
             }
-            // Too many open files pass; a broken listener must not spin.
+            // `EMFILE` is temporary, and a broken listener must not cause a busy loop.
             Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
         }
     }

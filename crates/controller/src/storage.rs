@@ -13,8 +13,8 @@ use crate::helm_releases::HelmLookup;
 
 /// The label of a record with the namespace of the release, where that is another one.
 const TARGET_NAMESPACE: &str = "helm.sh/target-namespace";
-/// How long a history that was read is good for whoever asks next. Writers compare and swap, so a history that is out of date
-/// makes them fail and never overwrite.
+/// How long a history that was read is valid for the next read. Writers compare and swap, so a stale history makes them fail
+/// and never overwrite.
 const MAX_AGE: Duration = Duration::from_secs(2);
 
 /// A store of the records of one release.
@@ -24,9 +24,9 @@ pub(crate) struct RequestStore {
     storage: String,
     /// The namespace of the release, which operations see.
     target: String,
-    /// What was read last, for the next one who asks: the operation that follows from it.
+    /// The history that was read last, for the operation that is started because of it.
     recent: Mutex<Option<(Instant, Vec<Summary>)>>,
-    /// What may save a question, if the store is Helm's.
+    /// Saves reads of releases that do not exist, if the store is Helm's.
     lookup: Option<HelmLookup>,
 }
 
@@ -74,7 +74,7 @@ impl RequestStore {
         recent.filter(|(at, _)| at.elapsed() < MAX_AGE).map(|(_, history)| history)
     }
 
-    /// The store, for a write: what was read before is out of date then.
+    /// The store, for a write, which makes the cached history stale.
     fn to_write(&self) -> &dyn Store {
         *self.recent.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.store.as_ref()

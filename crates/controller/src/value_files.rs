@@ -1,5 +1,5 @@
-//! Files with values from web servers and registries. Each is named by its digest, so what was fetched once is good for ever,
-//! and a server cannot change the values of a release.
+//! Files with values from web servers and registries. Each is pinned to a digest, so a cached file never becomes stale, and a
+//! server cannot change the values of a release.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -74,7 +74,7 @@ impl ValueFiles {
     }
 
     async fn artifact(&self, name: &str, digest: &str, file: &str) -> std::result::Result<Vec<u8>, String> {
-        // A tag is for people; the digest decides.
+        // A tag is informative only; the digest decides.
         let repository = name.split('@').next().unwrap_or(name);
         let name: ImageName = format!("{repository}@{digest}").parse().map_err(text)?;
         let settings = Settings { proxies: self.proxies.clone(), ..Settings::default() };

@@ -54,7 +54,7 @@ fn inline(request: &HelmRequest) -> Result<Map<Node>> {
     json::read_map(&text).map_err(|error| Error::Values(format!("spec.values: {error}")))
 }
 
-/// The value that a reference names; `None` when its object may be missing and is.
+/// The value that a reference names; `None` when its object is optional and missing.
 async fn read(
     cluster: &Cluster,
     namespace: &str,
@@ -73,7 +73,7 @@ async fn read(
         };
     };
     let key = reference.key();
-    // As in Flux, `optional` forgives a missing object and not a missing key, which is rather a typing error.
+    // As in Flux, `optional` allows a missing object but not a missing key, which is more likely a typo.
     match data(&object, kind, key)? {
         Some(bytes) => Ok(Some(bytes)),
         None => Err(Error::Values(format!("{} has no key `{key}`", describe(reference)))),

@@ -38,7 +38,7 @@ async fn a_request_becomes_a_release() {
     println!("requests of an install:\n{}", gate.requests().join("\n"));
 }
 
-/// Every request to the API server is one of a thousand when there are a thousand releases.
+/// With a thousand releases, each request to the API server is sent a thousand times.
 #[tokio::test]
 async fn an_install_and_an_upgrade_take_few_requests() {
     let test = TestCluster::new().await;
@@ -199,7 +199,8 @@ async fn a_dependency_cycle_is_named_and_ends_when_it_is_broken() {
     let test = TestCluster::new().await;
     let (controller, _) = test.controller();
     test.request("a", "dependsOn: [{name: b}]").await;
-    test.request("b", "dependsOn: [{name: c}]").await;
+    // An empty namespace means that of the request.
+    test.request("b", "dependsOn: [{name: c, namespace: \"\"}]").await;
     test.request("c", "dependsOn: [{name: a}]").await;
     test.reconcile(&controller, "a").await;
     let (_, reason, message) = test.ready("a").await;
@@ -407,7 +408,7 @@ async fn an_approved_plan_is_executed_as_it_was_shown() {
     test.annotate("web", &[("helm.sh/approve", "something else")]).await;
     test.reconcile(&controller, "web").await;
     assert_eq!(test.text("web").await, None);
-    // The cluster changes what would happen, so the approval is of another plan.
+    // The change in the cluster results in another plan, so the approval does not apply.
     test.apply("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web, namespace: default, labels: {app.kubernetes.io/managed-by: Helm}, annotations: {meta.helm.sh/release-name: web, meta.helm.sh/release-namespace: default}}\ndata: {text: other}\n").await;
     test.annotate("web", &[("helm.sh/approve", &first)]).await;
     test.reconcile(&controller, "web").await;

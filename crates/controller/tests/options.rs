@@ -115,7 +115,7 @@ async fn a_wait_has_a_limit_names_what_it_waited_for_and_can_be_left_out() {
     accepted(&test).await;
 }
 
-/// What fails by itself comes with the events of the pods.
+/// Failures of pods are reported with their events.
 #[tokio::test]
 async fn the_events_of_a_failing_pod_are_in_the_status() {
     let test = TestCluster::new().await;

@@ -134,7 +134,7 @@ async fn values_come_from_an_artifact_in_a_registry() {
     test.request("web", &spec("dev.yaml", &pushed)).await;
     test.until_ready(&controller, "web").await;
     assert_eq!(test.text("web").await.as_deref(), Some("dev"), "another file of the same artifact");
-    // A tag that moves changes nothing: the digest decides.
+    // Moving the tag changes nothing, because the digest is pinned.
     server.push("values/web", "latest", ("application/vnd.oci.empty.v1+json", "{}"), &layers[..1]);
     test.request("other", &spec("prod.yaml", &pushed)).await;
     test.until_ready(&controller, "other").await;

@@ -191,7 +191,7 @@ fn detail(detail: &Detail<'_>) -> Vec<Line> {
     }
 }
 
-/// What was added or removed, after how much it is.
+/// A line with the number of added or removed entries, and then the entries.
 fn listed(sign: Sign, what: &str, content: &Content<'_>) -> Vec<Line> {
     let count = match content {
         Content::Document(_) => plural(1, "document", "documents"),

@@ -1,4 +1,4 @@
-//! The head of a document, decoded with the rules of go-yaml, which gives strings the spelling of the document.
+//! The head of a document, decoded as by go-yaml: scalars in string fields keep their spelling.
 
 use pintle_yaml::Builder;
 use pintle_yaml::native::{Maps, Native};
@@ -29,7 +29,7 @@ impl Head {
     pub(crate) fn read(content: &[u8]) -> Result<Head> {
         match pintle_yaml::read_with(content, &mut HeadBuilder::default()) {
             Ok(Some(head)) => Ok(head),
-            // Something unusual, or an error in the words of the conversion to JSON.
+            // An unusual head, or an error with the message of the conversion to JSON.
             // The slow path decides: it keeps the spelling of scalars such as `1.0`, and has the error messages of
             // go-yaml.
             Ok(None) | Err(_) => Head::read_native(content),
@@ -105,8 +105,8 @@ fn text_in(node: &Native, key: &'static str) -> std::result::Result<Option<Strin
     }
 }
 
-/// Reads a head without building the rest of the document. The result is `None` if a field is no string, whose
-/// spelling is not known here.
+/// Reads a head without building the rest of the document. The result is `None` if a field is not a string: the
+/// spelling of other scalars is not known here.
 #[derive(Default)]
 struct HeadBuilder {
     head: Head,

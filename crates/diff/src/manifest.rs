@@ -30,7 +30,7 @@ pub struct Object<'m> {
     pub kind: String,
     /// Its text; redacting changes it.
     pub content: Cow<'m, [u8]>,
-    /// Whether it stays when it disappears from the chart.
+    /// Whether its resource policy keeps it in the cluster when it is removed from the chart.
     pub keep: bool,
 }
 
@@ -66,8 +66,8 @@ impl<'m> Index<'m> {
         Index::parse_beside(manifest, options, &Index::default())
     }
 
-    /// As [`Index::parse`], for the same options as another index of which most documents are the same. What is known of
-    /// these is not read again.
+    /// As [`Index::parse`], for the same options as another index of which most documents are the same. These are not parsed
+    /// again.
     ///
     /// # Errors
     /// As [`Index::parse`].
@@ -130,7 +130,7 @@ impl<'m> Index<'m> {
         }
     }
 
-    /// Adds a live object in the place of the one under its key, which is returned.
+    /// Adds a live object, in place of the one with the same key, and returns the key.
     ///
     /// # Errors
     /// As [`Index::parse`].

@@ -42,7 +42,7 @@ impl Summary {
     }
 }
 
-/// Paints texts, or leaves them alone.
+/// Writes text, with colors if enabled.
 struct Painter {
     colored: bool,
 }

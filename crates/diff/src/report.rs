@@ -307,7 +307,7 @@ fn have_similar_lengths(old: &Object<'_>, new: &Object<'_>) -> bool {
     if old.content.is_empty() || new.content.is_empty() {
         return false;
     }
-    // As helm-diff, which so saves comparing objects that cannot be alike.
+    // As in helm-diff, to avoid comparing objects that cannot be similar.
     let ratio = old.content.len() as f32 / new.content.len() as f32;
     old.kind == "Secret" || (0.1..=10.0).contains(&ratio)
 }

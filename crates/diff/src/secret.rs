@@ -1,6 +1,6 @@
 //! Secrets in reports: decoded into the struct of Kubernetes and re-encoded with redacted or decoded values.
 //!
-//! What helm-diff does to a text stays done: redacting a redacted Secret again is an error inside the report, which can
+//! helm-diff changes the texts in place: redacting a Secret a second time puts an error into the report, which can
 //! happen when renames are searched.
 
 use std::borrow::Cow;
@@ -114,7 +114,7 @@ impl<'o, 'm> Opened<'o, 'm> {
             SecretDisplay::Redacted => replace_first(&text, b"stringData", b"data"),
             SecretDisplay::Decoded | SecretDisplay::Plain => text,
         };
-        // Kubernetes' struct writes this null, which no manifest has.
+        // The Go struct of Kubernetes encodes an unset timestamp as this null, which no manifest has.
         let text = replace_first(&text, b"  creationTimestamp: null\n", b"");
         let mut content = comment(&self.object.content).to_vec();
         content.extend_from_slice(&text);
@@ -317,7 +317,7 @@ const LENIENT: base64::engine::GeneralPurpose = base64::engine::GeneralPurpose::
     base64::engine::GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
 );
 
-/// Where Go's decoder stops.
+/// The offset at which Go's decoder reports an error.
 fn first_bad_byte(text: &[u8]) -> usize {
     let mut at = 0;
     let next = |at: &mut usize| {

@@ -80,7 +80,7 @@ pub(crate) fn context(
     record("document.chartTemplateData", fields)
 }
 
-/// A slice; nil if it is empty, as Go has what a file does not mention.
+/// A slice; nil if it is empty, as Go decodes a missing field.
 fn list(items: impl Iterator<Item = Value>) -> Value {
     let items: Vec<Value> = items.collect();
     Value::List(if items.is_empty() { List::nil(ListType::Any) } else { List::new(items) })

@@ -19,7 +19,7 @@ pub struct ChartText<'t> {
     pub values: &'t [u8],
 }
 
-/// Chart.yaml. Scalars are kept as written, so that a version `1.10` stays one.
+/// Chart.yaml. Scalars are kept as written, so that the version `1.10` does not become `1.1`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Metadata {
@@ -112,7 +112,7 @@ fn read(file: &'static str, text: &[u8]) -> Result<Option<Document>, Error> {
     Document::read(text.as_bytes()).map_err(yaml)
 }
 
-/// Deeper values are not documented; only an alias to something around it gets there.
+/// Deeper values are not documented; only an alias to one of its own parents gets this deep.
 pub(crate) const MAX_DEPTH: usize = 1_000;
 
 /// Takes out what has `@ignore` in the comment above it.

@@ -24,7 +24,7 @@ pub struct DependencyValues<'c> {
     chart: &'c ChartInfo,
 }
 
-/// Dependencies nested more deeply contain themselves.
+/// The maximum nesting of dependencies; deeper ones are cycles.
 const MAX_DEPTH: usize = 32;
 
 /// Finds the values of the dependencies of a chart, and of theirs. `charts` are all charts by their folders; charts that

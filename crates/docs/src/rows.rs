@@ -9,7 +9,7 @@ use crate::comment::{self, Description};
 use crate::error::Error;
 use crate::info::MAX_DEPTH;
 
-/// A row. What a named comment says is apart from what the comment above the key says (`auto_`).
+/// A row. The texts of a comment that names the key are separate from those of the comment above the key (`auto_`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) key: String,
@@ -42,7 +42,7 @@ pub(crate) fn rows(
     Ok(table.rows)
 }
 
-/// What a value is worth in a row.
+/// How a row shows a value.
 enum Shown {
     Nil,
     Data(Data),

@@ -96,7 +96,7 @@ pub struct Status {
     pub reason: &'static str,
     /// What went wrong.
     pub message: String,
-    /// What it is about.
+    /// The object and the causes.
     pub details: Option<Box<StatusDetails>>,
 }
 

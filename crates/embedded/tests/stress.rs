@@ -113,7 +113,7 @@ fn acknowledged_writes_survive_a_kill() {
         let mut child =
             this_binary("child_writer_to_be_killed").env(FILE, &file).stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-        // Kills at another moment in each round: after another write, in the middle of the next one or between two.
+        // Each round kills at a different point: after another number of writes, during the next one or before it.
         let wanted = 1 + round % 7;
         let mut acknowledged = lines.filter_map(|line| {
             let mut words = line.split("acknowledged ").nth(1)?.split(' ');
@@ -535,9 +535,9 @@ async fn an_edit_that_removes_the_last_finalizer_deletes_the_object() {
     api.edit(&key("configmaps", "default", "held"), release).await.unwrap();
 }
 
-/// A clock that stops one thread when it asks for the time, until somebody lets it go on.
+/// A clock that blocks one thread when it asks for the time, until the gate is opened.
 struct Gate {
-    /// The thread to stop, and how many times it may ask before.
+    /// The thread to block, and how many calls it may make before that.
     armed: Mutex<Option<(ThreadId, usize)>>,
     reached: Mutex<Sender<()>>,
     open: Mutex<Receiver<()>>,
@@ -590,7 +590,7 @@ async fn an_apply_that_is_overtaken_wherever_it_stands_is_laid_over_what_came_fi
                     .body(body.into());
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
                 let code = runtime.block_on(api.call(request.unwrap())).status().as_u16();
-                // Whoever got through without being stopped is past its last look at the clock.
+                // The request ended before it made enough calls to be blocked.
                 if gate.armed.lock().unwrap().take().is_some() {
                     gate.reached.lock().unwrap().send(()).unwrap();
                     return (code, false);

@@ -23,7 +23,7 @@ impl ChartPath {
         ChartPath::program().child(name)
     }
 
-    /// The path of a subchart; its alias, if it has one.
+    /// The path of a subchart. `name` is its alias, if it has one.
     #[must_use]
     pub fn child(&self, name: impl Into<String>) -> Self {
         let mut names = self.names.clone();

@@ -43,7 +43,7 @@ pub struct Exec<'a> {
     depth: usize,
     /// The number of open templates, blocks and parentheses, which determines the stack usage.
     nesting: usize,
-    /// What happens, if someone wants to know.
+    /// The trace that records the render, if any.
     trace: Option<&'a mut Trace>,
 }
 
@@ -98,7 +98,7 @@ impl<'a> Exec<'a> {
         self
     }
 
-    /// Records what happens.
+    /// Records the render in a trace.
     #[must_use]
     pub fn with_trace(mut self, trace: &'a mut Trace) -> Self {
         self.trace = Some(trace);

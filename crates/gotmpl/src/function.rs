@@ -49,8 +49,8 @@ pub enum Type {
     StrMap,
     /// A host object by its Go type name, for example `time.Time`.
     Object(&'static str),
-    /// As a result: a signature that templates cannot call, such as two numbers. The text is Go's, with `{}` for the
-    /// name.
+    /// As a result: of a function that templates cannot call, for example because it returns two numbers. The text is Go's,
+    /// with `{}` for the name.
     Refused(&'static str),
 }
 

@@ -54,7 +54,7 @@ pub struct Read {
 pub enum Effect {
     /// Uses all arguments; the result is new.
     Use,
-    /// Looks only at what kind of value or how long its arguments are.
+    /// Uses only the kind or the length of its arguments.
     Test,
     /// Returns one of its arguments, from the given index on; those before are used.
     Choose(usize),

@@ -43,7 +43,7 @@ impl ParseCache {
     }
 }
 
-/// Sources parsed once for many sets. A source is known by its name and by where its text is in memory, which the cache
+/// Sources parsed once for many sets. A source is identified by its name and the address of its text, which the cache
 /// keeps alive; texts are not compared.
 pub struct SourceCache {
     functions: Arc<Functions>,

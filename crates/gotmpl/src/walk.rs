@@ -19,7 +19,7 @@ const MAX_VALUES: usize = 50_000_000;
 #[error("{0}")]
 pub struct EncodeError(String);
 
-/// Checks that a value can be walked: no map contains itself, and no object refuses.
+/// Checks that a value can be walked: no map contains itself, and every object can be encoded.
 ///
 /// # Errors
 /// Go's texts, for example `json: unsupported value: encountered a cycle via map[string]interface {}`.

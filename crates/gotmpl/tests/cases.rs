@@ -9,7 +9,7 @@ use pintle_gotmpl::{
 };
 use pintle_tree::{Map, Node, Str, json, quote};
 
-/// How often each name is being included, as Helm counts.
+/// The current nesting depth of `include` per template name, counted as in Helm.
 type Included = RefCell<Map<usize>>;
 
 fn functions() -> Arc<Functions> {

@@ -118,7 +118,7 @@ fn is_true_or_absent(text: Option<&str>) -> bool {
 /// A scalar as Helm converts it to text.
 fn text(node: &Node) -> Option<String> {
     match node {
-        // An annotation without a value is there, with an empty text: Go decodes null into "".
+        // Go decodes null into "", so an annotation without a value counts as present and empty.
         Node::Nil => Some(String::new()),
         Node::Bool(value) => Some(value.to_string()),
         Node::Int(value) => Some(value.to_string()),

@@ -93,7 +93,7 @@ fn map_at<'n>(body: &'n mut Map<Node>, path: &[PathSegment]) -> Option<&'n mut M
     if path.is_empty() { Some(body) } else { node_at(body, path)?.as_map_mut() }
 }
 
-/// The node at a path, which must not be empty.
+/// The node at a path; `None` for an empty one.
 pub(crate) fn node_at<'n>(body: &'n mut Map<Node>, path: &[PathSegment]) -> Option<&'n mut Node> {
     let (PathSegment::Key(first), rest) = path.split_first()? else { return None };
     rest.iter().try_fold(body.get_mut(first.as_ref())?, |node, step| match (node, step) {

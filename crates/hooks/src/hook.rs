@@ -280,7 +280,7 @@ mod tests {
     use super::*;
     use pintle_objects::{Order, sort};
 
-    /// Reads the only hook of a Job with the given annotations, one to a line.
+    /// Reads the only hook of a Job with the given annotations, one per line.
     fn job(annotations: &str) -> Result<Hook> {
         let annotations =
             annotations.lines().fold(String::new(), |text, line| text + "    helm.sh/" + line.trim() + "\n");

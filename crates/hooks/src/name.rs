@@ -26,7 +26,7 @@ fn limited(longest: usize, base: &str, event: &str) -> String {
     if whole.len() <= longest {
         return whole;
     }
-    // Of the whole name, so that bases with the same beginning differ.
+    // Of the whole name, so that bases with a common prefix get different hashes.
     let hash = hash(&whole);
     let event = cut(event, longest - HASH_DIGITS - 2);
     let room = longest - HASH_DIGITS - 2 - event.len();

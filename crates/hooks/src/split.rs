@@ -49,7 +49,7 @@ fn execute(object: &Object, plan: &Plan, renames: &Renames) -> Vec<Object> {
         for part in &hook.parts {
             let mut whole = object.clone();
             apply_to_tree(whole.body_mut(), &hook.changes(Tree::of(object), part, renames));
-            // The path of a member leads to it; that of the document itself is empty and leads to nothing.
+            // `node_at` finds the member of a list. For the document itself, whose path is empty, it returns `None`.
             match node_at(whole.body_mut(), &hook.path) {
                 Some(Node::Map(member)) => objects.push(Object::new(std::mem::take(member))),
                 _ => objects.push(whole),

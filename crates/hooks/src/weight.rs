@@ -38,7 +38,7 @@ fn derive(weights: &str, vocabulary: EventVocabulary) -> Result<Vec<(&'static st
     if events.is_empty() { Err(Problem::NoNames) } else { Ok(events) }
 }
 
-/// Weights by event name; 0 for the others. The last of duplicates counts.
+/// Weights by event name; 0 for the others. The last duplicate wins.
 fn by_name(weights: &str, events: &[&'static str], vocabulary: EventVocabulary) -> Result<Vec<i64>, Problem> {
     let mut result = vec![0; events.len()];
     for (event, weight) in pairs(weights)? {

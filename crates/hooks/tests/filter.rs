@@ -1,5 +1,5 @@
 //! The checklist of the original filter, row by row, and what it leaves open. Every manifest is also split as trees, and
-//! the text must read as these.
+//! the filtered text must parse to the same objects.
 
 #![expect(clippy::unwrap_used, reason = "all of this is a test")]
 
@@ -502,7 +502,7 @@ fn hooks_leave_the_lists_that_hold_them() {
          ---\n# Source: l.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c-pre-install\n  annotations:\n    helm.sh/hook: pre-install # both\n    helm.sh/hook-weight: \"0\"\ndata:\n  # kept\n  a: |\n    one\n     two\n\
          ---\n# Source: l.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c-test\n  annotations:\n    helm.sh/hook: test # both\n    helm.sh/hook-weight: \"0\"\ndata:\n  # kept\n  a: |\n    one\n     two\n"
     );
-    // A list of nothing but hooks goes; one in brackets, and one with anchors, are taken apart too.
+    // A list that holds only hooks is removed; lists in flow style and with anchors are split, too.
     let hook =
         "{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: {helm.sh/hook: test}}, data: *d}";
     for text in [
@@ -590,7 +590,7 @@ fn native(text: &str) -> Vec<Hook> {
     hooks
 }
 
-/// The variables of all containers, by an object's name.
+/// The `env` lists of all containers of an object.
 fn variables(object: &Object) -> Vec<Node> {
     let spec = object.at(&["spec", "template", "spec"]).or(object.at(&["spec"]));
     let containers = spec.and_then(|spec| spec.get("containers")).and_then(Node::as_list).unwrap_or_default();

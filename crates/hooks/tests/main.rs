@@ -1,4 +1,4 @@
-//! All integration tests of this crate, in one program: each more would be linked whole.
+//! All integration tests of this crate in one binary; every further binary would be linked separately.
 
 mod corpus;
 mod filter;

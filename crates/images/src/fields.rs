@@ -86,7 +86,7 @@ pub(crate) fn in_document(template: &str, number: usize, body: &Map<Node>) -> Ve
 pub(crate) fn each_object(body: &Map<Node>, path: &ValuePath, visit: &mut dyn FnMut(&Map<Node>, &ValuePath)) {
     let is_list = body.get("kind").and_then(Node::as_str).is_some_and(|kind| kind.ends_with("List"));
     match body.get("items") {
-        // Lists may nest; the limit is that of all walks over trees that others wrote.
+        // Lists may nest; all walks over untrusted trees have this limit.
         Some(Node::List(_)) if is_list && path.segments().len() > MAX_DEPTH => {}
         Some(Node::List(items)) if is_list => {
             let items_path = path.key("items");

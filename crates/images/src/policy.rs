@@ -60,14 +60,14 @@ impl Destination {
 }
 
 impl Policy {
-    /// Validates what can be known before any image is seen.
+    /// Validates the policy itself, before any image is known.
     ///
     /// # Errors
     /// When strict mode requires a missing mapping, or a source has no target.
     pub fn check(&self) -> Result<()> {
         for source in self.sources.iter().flatten() {
             let name = source.to_string();
-            // Any host below the domain, as wildcards match none by themselves.
+            // Stands for any host below the domain: the wildcard text itself matches no source.
             let probe = name.replacen('*', "any", 1);
             if !self.excludes_registry(&probe) {
                 self.target_of(&probe, &name)?;

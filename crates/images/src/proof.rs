@@ -341,7 +341,7 @@ fn follows(old: &str, new: &str, pairs: &[&(String, String)]) -> bool {
         match (a.next(), b.next()) {
             (None, None) => return true,
             (Some(x), Some(y)) if x == y => (old, new) = (a.as_str(), b.as_str()),
-            // Also where a digest in the text differs besides: neither rule covers both.
+            // Also if a digest in the same text differs: no rule covers replacements and digests together.
             _ => return false,
         }
     }

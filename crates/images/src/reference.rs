@@ -177,8 +177,8 @@ pub(crate) fn normalize_host(host: &str) -> String {
 
 fn parse(text: &str) -> Result<Reference, ReferenceErrorKind> {
     reject_non_references(text)?;
-    // From the outside in, because colons separate three things: the digest's algorithm is split off first, then a
-    // host with its port; what is left of the colons is that of the tag.
+    // From the outside in, because a colon has three meanings: the digest is split off first, then the host with its
+    // port; a colon in the rest starts the tag.
     let (rest, digest) = match text.split_once('@') {
         Some((rest, digest)) if is_digest(digest) => (rest, Some(digest.to_owned())),
         Some(_) => return Err(ReferenceErrorKind::Digest),

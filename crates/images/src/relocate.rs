@@ -134,7 +134,7 @@ impl<'s, 'r> Baseline<'s, 'r> {
         let values =
             rendering.values(&options.extra_values).map_err(|error| Error::Render(error.to_string()))?;
         let before = rendering.render_values(&values).map_err(Error::Render)?;
-        // Checked apart from rendering, which does not look at schemas.
+        // Checked separately, because rendering does not validate schemas.
         let valid = rendering.check(&options.extra_values).is_ok();
         Ok(Baseline { rendering, options, values, before, valid })
     }

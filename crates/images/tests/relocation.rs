@@ -19,7 +19,7 @@ fn policy() -> Policy {
 }
 
 /// A chart under test with its render target.
-struct Bench {
+struct TestEnv {
     loaded: Chart,
     user: Map<Node>,
     filter: PathFilter,
@@ -33,19 +33,19 @@ struct Moved {
     images: Vec<String>,
 }
 
-impl Bench {
-    fn new(files: &[(&str, &str)]) -> Bench {
+impl TestEnv {
+    fn new(files: &[(&str, &str)]) -> TestEnv {
         let mut files: BTreeMap<&str, &str> = files.iter().copied().collect();
         files.entry("Chart.yaml").or_insert("apiVersion: v2\nname: web\nversion: 1.0.0\nappVersion: 1.2.3\n");
         let files = files.into_iter().map(|(name, text)| File::new(name, text)).collect();
         let loaded = load_files(files).expect("good input");
-        Bench { loaded, user: Map::new(), filter: PathFilter::default(), policy: policy() }
+        TestEnv { loaded, user: Map::new(), filter: PathFilter::default(), policy: policy() }
     }
 
     /// A chart of one pod with one image.
-    fn of_image(template: &str, values: &str) -> Bench {
+    fn of_image(template: &str, values: &str) -> TestEnv {
         let pod = pod(&[template]);
-        Bench::new(&[("values.yaml", values), ("templates/pod.yaml", &pod)])
+        TestEnv::new(&[("values.yaml", values), ("templates/pod.yaml", &pod)])
     }
 
     fn run(&self) -> Moved {
@@ -164,7 +164,7 @@ fn every_shape_of_value_keeps_its_shape() {
         ),
     ];
     for (template, values, wanted) in table {
-        let moved = Bench::of_image(template, values).run();
+        let moved = TestEnv::of_image(template, values).run();
         assert_eq!(moved.overrides(), wanted, "{template} with {values}: {:?}", moved.image(0));
         assert_eq!(moved.image(0).outcome, Outcome::ByValues, "{template}");
         assert_eq!(Some(&moved.images[0]), moved.image(0).after.as_ref(), "{template}");
@@ -177,7 +177,7 @@ fn a_registry_for_all_charts_takes_the_bare_host() {
         "apiVersion: v2\nname: web\nversion: 1.0.0\ndependencies: [{name: db, version: '*', alias: store}]\n";
     let image = "'{{ .Values.global.imageRegistry }}/{{ .Values.image.repository }}:1'";
     let pods = pod(&[image]);
-    let moved = Bench::new(&[
+    let moved = TestEnv::new(&[
         ("Chart.yaml", chart),
         ("values.yaml", "global: {imageRegistry: quay.io}\nimage: {repository: team/web}\n"),
         ("templates/pod.yaml", &pods),
@@ -197,7 +197,7 @@ fn a_registry_for_all_charts_takes_the_bare_host() {
 fn an_empty_registry_for_all_charts_is_left_alone_where_it_is_not_needed() {
     let template = "'{{ .Values.global.imageRegistry | default .Values.image.registry }}/{{ .Values.image.repository }}:1'";
     let values = "global: {imageRegistry: ''}\nimage: {registry: quay.io, repository: team/web}\n";
-    let moved = Bench::of_image(template, values).run();
+    let moved = TestEnv::of_image(template, values).run();
     assert_eq!(moved.overrides(), "image:\n  registry: hub.corp:5000\n  repository: quayio/team/web\n");
 }
 
@@ -205,7 +205,7 @@ fn an_empty_registry_for_all_charts_is_left_alone_where_it_is_not_needed() {
 fn what_is_written_in_a_template_is_named_by_its_line() {
     let helper = "{{/* image: quay.io/a/b */}}\n{{- define \"image\" -}}\nquay.io/a/b:{{ .Values.tag }}\n{{- end -}}\n";
     let pods = pod(&["busybox:1.36", "'{{ include \"image\" . }}'", "'{{ .Values.image }}'"]);
-    let moved = Bench::new(&[
+    let moved = TestEnv::new(&[
         ("values.yaml", "tag: '1'\nimage: quay.io/a/c:1\n"),
         ("templates/_helpers.tpl", helper),
         ("templates/pod.yaml", &pods),
@@ -228,9 +228,9 @@ fn a_value_that_an_image_that_stays_needs_is_not_changed() {
         pod(&["'{{ .Values.registry }}/team/api:1'", "'{{ .Values.registry }}/{{ .Values.other }}:1'"]);
     let files =
         [("values.yaml", "registry: quay.io\nother: team/other\n"), ("templates/pod.yaml", pods.as_str())];
-    let mut bench = Bench::new(&files);
-    bench.filter.exclude = vec!["other".to_owned()];
-    let moved = bench.run();
+    let mut env = TestEnv::new(&files);
+    env.filter.exclude = vec!["other".to_owned()];
+    let moved = env.run();
     assert_eq!(moved.overrides(), "{}\n");
     assert_eq!(moved.image(1).outcome, Outcome::Excluded);
     let shared = Obstacle::Shared { value: "registry".into(), other: "quay.io/team/other:1".into() };
@@ -241,9 +241,9 @@ fn a_value_that_an_image_that_stays_needs_is_not_changed() {
 fn excluded_registries_and_other_registries_stay() {
     let pods = pod(&["'{{ .Values.a }}'", "'{{ .Values.b }}'", "'{{ .Values.c }}'"]);
     let values = "a: docker.io/x/a:1\nb: quay.io/x/b:1\nc: gcr.io/x/c:1\n";
-    let mut bench = Bench::new(&[("values.yaml", values), ("templates/pod.yaml", &pods)]);
-    bench.policy.excludes = vec![Source::parse("quay.io").unwrap()];
-    let moved = bench.run();
+    let mut env = TestEnv::new(&[("values.yaml", values), ("templates/pod.yaml", &pods)]);
+    env.policy.excludes = vec![Source::parse("quay.io").unwrap()];
+    let moved = env.run();
     assert_eq!(moved.images, ["hub.corp:5000/dockerio/x/a:1", "quay.io/x/b:1", "gcr.io/x/c:1"]);
     let outcomes: Vec<&Outcome> = moved.relocation.images.iter().map(|image| &image.outcome).collect();
     assert_eq!(outcomes, [&Outcome::ByValues, &Outcome::Excluded, &Outcome::Unchanged]);
@@ -260,7 +260,7 @@ fn secrets_that_differ_every_time_are_no_difference() {
         ("templates/pod.yaml", pods.as_str()),
         ("templates/secret.yaml", secret),
     ];
-    let moved = Bench::new(&files).run();
+    let moved = TestEnv::new(&files).run();
     assert_eq!(moved.overrides(), "image: hub.corp:5000/dockerio/library/web:1\n");
     assert!(moved.relocation.consequences.is_empty());
 }
@@ -270,7 +270,7 @@ fn what_follows_from_a_change_is_listed() {
     let pods = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: web\n  annotations:\n    checksum/config: {{ .Values.image | \
                 sha256sum }}\nspec:\n  containers:\n  - image: '{{ .Values.image }}'\n    args: ['--sidecar={{ .Values.image \
                 }}']\n";
-    let moved = Bench::new(&[("values.yaml", "image: quay.io/a/b:1"), ("templates/pod.yaml", pods)]).run();
+    let moved = TestEnv::new(&[("values.yaml", "image: quay.io/a/b:1"), ("templates/pod.yaml", pods)]).run();
     assert_eq!(moved.image(0).outcome, Outcome::ByValues);
     let listed = moved.relocation.consequences.iter();
     let listed: Vec<(String, ConsequenceKind)> =
@@ -291,10 +291,10 @@ fn a_value_that_names_something_else_too_is_not_changed() {
     let pods = "apiVersion: v1\nkind: Pod\nmetadata: {name: '{{ .Values.name }}'}\nspec:\n  containers:\n  - image: '{{ \
                 .Values.registry }}/{{ .Values.name }}:1'\n";
     let values = "registry: quay.io\nname: api\n";
-    let moved = Bench::new(&[("values.yaml", values), ("templates/pod.yaml", pods)]).run();
+    let moved = TestEnv::new(&[("values.yaml", values), ("templates/pod.yaml", pods)]).run();
     assert_eq!(moved.overrides(), "registry: hub.corp:5000/quayio\n");
     let alone = pods.replace("{{ .Values.registry }}/", "");
-    let moved = Bench::new(&[("values.yaml", values), ("templates/pod.yaml", &alone)]).run();
+    let moved = TestEnv::new(&[("values.yaml", values), ("templates/pod.yaml", &alone)]).run();
     assert_eq!(moved.overrides(), "{}\n");
     let Outcome::NeedsRewrite(Obstacle::SideEffect { value, what }) = &moved.image(0).outcome else {
         panic!("{:?}", moved.image(0));
@@ -307,7 +307,7 @@ fn a_template_that_refuses_other_images_keeps_its_own() {
     let check = "{{ if not (hasPrefix \"quay.io\" .Values.image) }}{{ fail \"use our image\" }}{{ end }}";
     let pods = format!("{check}{}", pod(&["'{{ .Values.image }}'", "'{{ .Values.other }}'"]));
     let values = "image: quay.io/a/b:1\nother: quay.io/a/c:1\n";
-    let moved = Bench::new(&[("values.yaml", values), ("templates/pod.yaml", &pods)]).run();
+    let moved = TestEnv::new(&[("values.yaml", values), ("templates/pod.yaml", &pods)]).run();
     assert_eq!(moved.overrides(), "other: hub.corp:5000/quayio/a/c:1\n");
     assert!(matches!(&moved.image(0).outcome, Outcome::NeedsRewrite(_)));
 }
@@ -316,7 +316,7 @@ fn a_template_that_refuses_other_images_keeps_its_own() {
 fn a_template_that_looks_at_the_image_takes_the_same_way() {
     let pods =
         pod(&["'{{ if contains \"team\" .Values.image }}{{ .Values.image }}{{ else }}other:1{{ end }}'"]);
-    let moved = Bench::new(&[("values.yaml", "image: team/api:1"), ("templates/pod.yaml", &pods)]).run();
+    let moved = TestEnv::new(&[("values.yaml", "image: team/api:1"), ("templates/pod.yaml", &pods)]).run();
     assert_eq!(moved.overrides(), "image: hub.corp:5000/dockerio/team/api:1\n");
 }
 
@@ -326,7 +326,7 @@ fn images_that_are_not_rendered_move_where_that_changes_nothing_else() {
                 '{{ .Values.label.repository }}'}}\n";
     let values = "extra: {enabled: false, image: {repository: quay.io/a/b, tag: '1'}}\nlabel: {repository: a/c, tag: \
                   '1'}\n";
-    let moved = Bench::new(&[("values.yaml", values), ("templates/pod.yaml", pods)]).run();
+    let moved = TestEnv::new(&[("values.yaml", values), ("templates/pod.yaml", pods)]).run();
     assert_eq!(moved.overrides(), "extra:\n  image:\n    repository: hub.corp:5000/quayio/a/b\n");
     let unrendered: Vec<String> =
         moved.relocation.unrendered.iter().map(|one| one.path.to_string()).collect();
@@ -344,7 +344,7 @@ fn schemas_are_kept_to() {
         ("values.schema.json", schema),
         ("templates/pod.yaml", pods.as_str()),
     ];
-    let moved = Bench::new(&files).run();
+    let moved = TestEnv::new(&files).run();
     assert_eq!(moved.overrides(), "{}\n");
     assert!(matches!(&moved.image(0).outcome, Outcome::NeedsRewrite(Obstacle::SideEffect { .. })));
 }
@@ -353,7 +353,7 @@ fn schemas_are_kept_to() {
 fn two_runs_give_the_same_bytes() {
     let pods = pod(&["'{{ .Values.a }}'", "'{{ .Values.b.registry }}/{{ .Values.b.repository }}'", "x:1"]);
     let values = "a: web:1\nb: {registry: quay.io, repository: a/b}\n";
-    let run = || Bench::new(&[("values.yaml", values), ("templates/pod.yaml", &pods)]).run();
+    let run = || TestEnv::new(&[("values.yaml", values), ("templates/pod.yaml", &pods)]).run();
     assert_eq!(format!("{:?}", run().relocation), format!("{:?}", run().relocation));
 }
 
@@ -369,7 +369,7 @@ fn values_and_objects_without_end_are_no_trouble() {
     let pods = pod(&["'{{ .Values.image }}'"]);
     let files =
         [("values.yaml", values.as_str()), ("templates/pod.yaml", &pods), ("templates/x.yaml", &object)];
-    let moved = Bench::new(&files).run();
+    let moved = TestEnv::new(&files).run();
     // What cannot be inspected is not changed.
     assert_eq!(moved.overrides(), "{}\n");
     assert!(matches!(&moved.image(0).outcome, Outcome::NeedsRewrite(Obstacle::SideEffect { .. })));

@@ -1,4 +1,4 @@
-//! Signatures of cosign on charts in registries: whose signature a chart must have, and whether it has it.
+//! Verifies cosign signatures of charts in registries against a key or an expected signer.
 
 use pintle_provenance::{
     CosignSignature, PublicKey, Result, Signer, TrustedRoot, verify_cosign, verify_keyless,
@@ -7,21 +7,21 @@ use pintle_regex::Regex;
 use pintle_registry::Digest;
 use pintle_registry::chart::ChartSignature;
 
-/// What a text of a certificate must be.
+/// The expected value of a certificate field.
 #[derive(Debug)]
 pub enum Expected {
-    /// This text.
+    /// Exactly this value.
     Exactly(String),
-    /// A text in which this is found; as in cosign, only `^` and `$` make it the whole text.
+    /// A value that contains a match; as in cosign, only `^` and `$` anchor the expression.
     Matching(Regex),
 }
 
 impl Expected {
-    /// What matches a regular expression of Go.
+    /// Compiles a regular expression in Go's syntax.
     ///
     /// # Errors
     ///
-    /// What is wrong with the expression, in Go's words.
+    /// The syntax error, as Go words it.
     pub fn matching(pattern: &str) -> std::result::Result<Expected, String> {
         Regex::compile(pattern).map(Expected::Matching).map_err(|error| error.to_string())
     }
@@ -37,25 +37,25 @@ impl Expected {
 /// Whose signature a chart must have.
 #[derive(Debug)]
 pub enum CosignTrust {
-    /// That of whoever has the private half of this key.
+    /// The owner of the private key that belongs to this public key.
     Key(PublicKey),
-    /// That of somebody with this identity, without a key.
+    /// A signer with this identity, by keyless signing.
     Signer {
-        /// The authorities and logs that are trusted.
+        /// The trusted certificate authorities and transparency logs.
         root: TrustedRoot,
-        /// Who must have signed.
+        /// The identity in the signer's certificate.
         identity: Expected,
-        /// Who must vouch for the identity.
+        /// The OIDC issuer that attests the identity.
         issuer: Expected,
     },
 }
 
 impl CosignTrust {
-    /// Checks that one of `signatures` is good for this manifest. Gives the signer, if the certificate names one.
+    /// Checks that one of `signatures` is valid for this manifest. Returns the signer of a keyless signature.
     ///
     /// # Errors
     ///
-    /// When none is, and for a trusted root that cannot be used.
+    /// When none is valid, or the trusted root cannot be used.
     pub fn verify(&self, signatures: &[ChartSignature], manifest: &Digest) -> Result<Option<Signer>> {
         let signatures: Vec<CosignSignature<'_>> = signatures
             .iter()

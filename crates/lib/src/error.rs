@@ -133,7 +133,7 @@ pub enum Error {
     /// Other invalid input.
     #[error("{0}")]
     Input(String),
-    /// The cluster refused a request, or could not be asked.
+    /// The cluster rejected a request, or could not be reached.
     #[cfg(feature = "cluster")]
     #[error(transparent)]
     Cluster(#[from] pintle_cluster::Error),
@@ -141,11 +141,11 @@ pub enum Error {
     #[cfg(feature = "cluster")]
     #[error("cluster reachability check failed: {0}")]
     ReachabilityCheck(pintle_cluster::Error),
-    /// A registry refused a request, or could not be asked.
+    /// A registry rejected a request, or could not be reached.
     #[cfg(feature = "registry")]
     #[error(transparent)]
     Registry(Box<pintle_registry::Error>),
-    /// The release store refused a request, or could not be asked.
+    /// The release store rejected a request, or could not be reached.
     #[error(transparent)]
     Store(#[from] pintle_release::StoreError),
     /// A manifest contains a document that is not an object.
@@ -396,7 +396,7 @@ pub enum Error {
     /// A plan file was encrypted with another key, or changed afterwards.
     #[error("the plan cannot be decrypted: it was saved with another key, or was changed")]
     SealedPlan,
-    /// What a plan is about has changed since it was made. Nothing was applied.
+    /// Something that a plan depends on has changed since it was made. Nothing was applied.
     #[cfg(feature = "cluster")]
     #[error("the plan is stale, and nothing was applied:{}", stale_plan(.moved))]
     StalePlan {

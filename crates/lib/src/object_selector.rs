@@ -10,7 +10,7 @@ use pintle_tree::Node;
 /// What a user writes to select objects. Fields that are not set match every object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ObjectPatterns {
-    /// A regular expression for the API group; it must match all of it, as those below.
+    /// A regular expression that must match the whole API group; the same holds for those below.
     pub group: Option<String>,
     /// For the API version.
     pub version: Option<String>,

@@ -181,7 +181,7 @@ pub struct DeployOptions {
     /// Limit for the objects that a later stage of an ordered release depends on (`--readiness-timeout`). Without it, `timeout`
     /// is the limit.
     pub readiness_timeout: Option<Duration>,
-    /// When objects of some kinds are ready, instead of the rules of their kind.
+    /// Readiness rules for some kinds, which take precedence over the built-in ones.
     #[cfg(feature = "cluster")]
     pub readiness_rules: Option<Arc<dyn ReadinessRules>>,
     /// Runs hooks. False is `--no-hooks`.
@@ -231,7 +231,7 @@ impl Default for DeployOptions {
 
 #[cfg(feature = "cluster")]
 impl DeployOptions {
-    /// Waits at least for readiness when `rollback` is set: a failure that nobody waits for could not be rolled back.
+    /// Waits at least for readiness if `wanted`: without waiting, a failure would go unnoticed and not be rolled back.
     /// Helm does the same for `--rollback-on-failure`.
     pub(crate) fn waiting_if(mut self, wanted: bool) -> DeployOptions {
         if wanted && self.wait == WaitStrategy::HookOnly {

@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use pintle_render::Rendered;
 use pintle_render::trace::Origin;
 
-/// The origins of the lines of files. They hold only as long as nobody changes a file.
+/// The origins of the lines of files. Those of a file are valid only while its text is unchanged.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Origins {
     /// By path: the hash of the text, and the origin of each line.

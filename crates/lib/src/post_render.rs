@@ -21,7 +21,7 @@ pub trait PostRenderer: fmt::Debug + Send + Sync {
     /// Changes a stream of YAML documents.
     ///
     /// # Errors
-    /// Why it could not.
+    /// Why it failed.
     fn run(&self, manifests: &[u8]) -> std::result::Result<Vec<u8>, String>;
 }
 
@@ -185,7 +185,7 @@ fn kind(kind: Kind) -> &'static str {
     }
 }
 
-/// The error of the reader without the step of a conversion that is not made here.
+/// The error of the YAML parser without the prefix of the conversion to JSON, which is not done here.
 fn plain(error: &pintle_yaml::Error) -> String {
     let text = error.to_string();
     text.strip_prefix("error converting YAML to JSON: ").map(str::to_owned).unwrap_or(text)

@@ -303,7 +303,7 @@ pub(crate) fn finish(
     let (values, values_changed) = final_values(&mut chart, &user, target, &rules, events, reporter)?;
     let mut rendered = pintle_render::render(&chart, &values, target).map_err(Box::new)?;
     let origins = Origins::take(&mut rendered);
-    // Taken out before files are sorted and post-rendered: notes are no objects.
+    // Taken out before files are sorted and post-rendered: notes are not objects.
     let notes = pintle_render::notes(&mut rendered, chart.name(), rules.subchart_notes);
     let mut files: Vec<(String, Vec<u8>)> =
         rendered.files.into_iter().map(|file| (file.path, file.text)).collect();
@@ -328,7 +328,7 @@ pub(crate) fn finish(
     };
     prepared.emit(Event::PostRender)?;
     prepared.rewrite_images()?;
-    // The user's programs have the last word.
+    // After handlers and image rewriting: the user's programs see and may change the result of both.
     prepared.files = post_render::run(std::mem::take(&mut prepared.files), &post_render)?;
     Ok(prepared)
 }
@@ -350,7 +350,7 @@ pub(crate) fn final_values(
         let load = &mut |location: &str| rules.schemas.load(location);
         Ok(pintle_values::render_values(chart, user, rules.nulls, rules.schema, load, log)?)
     })?;
-    // After the values, as in Helm: of two problems its users see that of the values first.
+    // After the values, as in Helm, which reports invalid values before an unsupported Kubernetes version.
     check_kubernetes(chart, target)?;
     if !events.listens(Event::PreRender) {
         return Ok((values, false));

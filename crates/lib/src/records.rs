@@ -104,10 +104,10 @@ impl<'s> Records<'s> {
         if history.is_empty() { Err(self.missing().await) } else { Ok(history) }
     }
 
-    /// Whether there are records of the release, in any store that is looked at, of which none can be read.
+    /// Whether a store of the session has records of the release, none of which can be read.
     pub(crate) async fn is_unreadable(&self) -> bool {
         for store in std::iter::once(&self.session.store).chain(&self.session.other_stores) {
-            // A store that gives no answer has been asked before, and was an error then.
+            // Errors are ignored: the store was queried before, and its error was reported then.
             if store.has_records(&self.namespace, &self.name).await.unwrap_or(false) {
                 return true;
             }

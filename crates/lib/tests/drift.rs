@@ -1,11 +1,11 @@
-//! Drift that cannot be determined is reported, and never taken for none.
+//! Drift that cannot be determined is reported, never treated as no drift.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
 use pintle::Silent;
 use pintle::ops::{DriftRequest, drift, install};
 
-use crate::support::{Bench, Driver};
+use crate::support::{Driver, TestEnv};
 
 const DEFINITION: &str = "\
 apiVersion: apiextensions.k8s.io/v1
@@ -20,10 +20,10 @@ spec:
 
 #[tokio::test]
 async fn a_crd_that_cannot_be_compared_is_reported_with_the_reason() {
-    let bench = Bench::new().await;
-    bench.write("crds/kind.yaml", DEFINITION);
-    let (session, gate) = bench.session(Driver::Native);
-    install(&session, &bench.install("web"), &mut Silent).await.unwrap();
+    let env = TestEnv::new().await;
+    env.write("crds/kind.yaml", DEFINITION);
+    let (session, gate) = env.session(Driver::Native);
+    install(&session, &env.install("web"), &mut Silent).await.unwrap();
     let request = |correct| DriftRequest {
         name: "web".to_owned(),
         namespace: "default".to_owned(),

@@ -11,19 +11,19 @@ use pintle::ops::{
 use pintle::release::{Status, VersionRef};
 use pintle::{DryRun, Error, LeaseHolder, Session, Silent};
 
-use crate::support::{Bench, Driver};
+use crate::support::{Driver, TestEnv};
 
 const SUPERSEDED: Status = Status::Superseded;
 const DEPLOYED: Status = Status::Deployed;
 const FAILED: Status = Status::Failed;
 
 /// A cluster with a release of two versions in a store.
-async fn bench(driver: Driver) -> Bench {
-    let bench = Bench::new().await;
-    let (session, _) = bench.session(driver);
-    install(&session, &bench.upgrade("web", &["text=one"]).target, &mut Silent).await.unwrap();
-    upgrade(&session, &bench.upgrade("web", &["text=two"]), &mut Silent).await.unwrap();
-    bench
+async fn env_with_release(driver: Driver) -> TestEnv {
+    let env = TestEnv::new().await;
+    let (session, _) = env.session(driver);
+    install(&session, &env.upgrade("web", &["text=one"]).target, &mut Silent).await.unwrap();
+    upgrade(&session, &env.upgrade("web", &["text=two"]), &mut Silent).await.unwrap();
+    env
 }
 
 fn back(to: u64, dry_run: DryRun) -> RollbackRequest {
@@ -50,16 +50,16 @@ fn tests() -> TestRequest {
 }
 
 /// Runs the dry run of every operation that has one.
-async fn dry_runs(bench: &Bench, session: &Session) {
+async fn dry_runs(env: &TestEnv, session: &Session) {
     for dry_run in [DryRun::Client, DryRun::Server] {
         for (name, install_it) in [("web", false), ("web", true), ("new", true)] {
-            let request = bench.upgrade(name, &["text=three"]);
+            let request = env.upgrade(name, &["text=three"]);
             let target = InstallRequest { dry_run, create_namespace: true, ..request.target };
             let request = UpgradeRequest { target, install: install_it, max_history: 1, ..request };
             upgrade(session, &request, &mut Silent).await.unwrap();
         }
         for name in ["web", "new"] {
-            let request = bench.upgrade(name, &["text=three"]).target;
+            let request = env.upgrade(name, &["text=three"]).target;
             let namespace = "elsewhere".to_owned();
             let request =
                 InstallRequest { dry_run, create_namespace: true, replace: true, namespace, ..request };
@@ -73,17 +73,17 @@ async fn dry_runs(bench: &Bench, session: &Session) {
 #[tokio::test]
 async fn a_dry_run_of_any_command_sends_nothing_that_writes() {
     for owner in Driver::ALL {
-        let bench = bench(owner).await;
-        bench.write(
+        let env = env_with_release(owner).await;
+        env.write(
             "crds/thing.yaml",
             "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: things.example.com}\n",
         );
         let drivers = if owner == Driver::Secrets { vec![Driver::Native, owner] } else { vec![owner] };
         for driver in drivers {
-            let (session, gate) = bench.session(driver);
-            dry_runs(&bench, &session).await;
+            let (session, gate) = env.session(driver);
+            dry_runs(&env, &session).await;
             assert_eq!(gate.writes(), [""; 0], "{owner:?} {driver:?}");
-            assert_eq!(bench.versions(owner, "web").await, [(1, SUPERSEDED), (2, DEPLOYED)]);
+            assert_eq!(env.versions(owner, "web").await, [(1, SUPERSEDED), (2, DEPLOYED)]);
         }
     }
 }
@@ -91,39 +91,39 @@ async fn a_dry_run_of_any_command_sends_nothing_that_writes() {
 #[tokio::test]
 async fn a_dry_run_writes_nothing_over_an_operation_whose_client_has_died() {
     for owner in [Driver::Native, Driver::Secrets] {
-        let bench = bench(owner).await;
-        let (session, gate) = bench.session(owner);
+        let env = env_with_release(owner).await;
+        let (session, gate) = env.session(owner);
         gate.leave_unanswered("/configmaps");
-        let request = bench.upgrade("web", &["text=three"]);
+        let request = env.upgrade("web", &["text=three"]);
         assert!(dies(upgrade(&session, &request, &mut Silent), gate.stopped()).await);
-        let (session, gate) = bench.session(Driver::Native);
-        dry_runs(&bench, &session).await;
+        let (session, gate) = env.session(Driver::Native);
+        dry_runs(&env, &session).await;
         assert_eq!(gate.writes(), [""; 0], "{owner:?}");
-        assert_eq!(bench.versions(owner, "web").await.last(), Some(&(3, Status::PendingUpgrade)));
+        assert_eq!(env.versions(owner, "web").await.last(), Some(&(3, Status::PendingUpgrade)));
     }
 }
 
 #[tokio::test]
 async fn a_release_of_helm_is_moved_when_the_operation_has_succeeded() {
-    let bench = bench(Driver::Secrets).await;
-    let (session, _) = bench.session(Driver::Native);
-    let done = upgrade(&session, &bench.upgrade("web", &["text=three"]), &mut Silent).await.unwrap();
+    let env = env_with_release(Driver::Secrets).await;
+    let (session, _) = env.session(Driver::Native);
+    let done = upgrade(&session, &env.upgrade("web", &["text=three"]), &mut Silent).await.unwrap();
     assert_eq!((done.version.number, done.version.info.status), (3, DEPLOYED));
-    assert_eq!(bench.versions(Driver::Secrets, "web").await, []);
-    let moved = bench.versions(Driver::Native, "web").await;
+    assert_eq!(env.versions(Driver::Secrets, "web").await, []);
+    let moved = env.versions(Driver::Native, "web").await;
     assert_eq!(moved, [(1, SUPERSEDED), (2, SUPERSEDED), (3, DEPLOYED)]);
     rollback(&session, &back(1, DryRun::None), &mut Silent).await.unwrap();
-    assert_eq!(bench.text("web").await.as_deref(), Some("one"));
+    assert_eq!(env.text("web").await.as_deref(), Some("one"));
 }
 
 #[tokio::test]
 async fn a_rollback_moves_a_release_of_helm_and_keeps_as_many_versions_as_it_is_told() {
-    let bench = bench(Driver::Secrets).await;
-    let (session, _) = bench.session(Driver::Native);
+    let env = env_with_release(Driver::Secrets).await;
+    let (session, _) = env.session(Driver::Native);
     let request = RollbackRequest { max_history: 2, ..back(1, DryRun::None) };
     rollback(&session, &request, &mut Silent).await.unwrap();
-    assert_eq!(bench.versions(Driver::Secrets, "web").await, []);
-    assert_eq!(bench.versions(Driver::Native, "web").await, [(2, SUPERSEDED), (3, DEPLOYED)]);
+    assert_eq!(env.versions(Driver::Secrets, "web").await, []);
+    assert_eq!(env.versions(Driver::Native, "web").await, [(2, SUPERSEDED), (3, DEPLOYED)]);
 }
 
 #[tokio::test]
@@ -135,48 +135,48 @@ async fn an_operation_that_fails_leaves_a_release_of_helm_where_it_is() {
         (&["wrong=true"], true),
         (&["hook=post-upgrade"], true),
     ] {
-        let bench = bench(Driver::Secrets).await;
-        let (session, _) = bench.session(Driver::Native);
-        let request = UpgradeRequest { max_history: 1, ..bench.upgrade("web", sets) };
+        let env = env_with_release(Driver::Secrets).await;
+        let (session, _) = env.session(Driver::Native);
+        let request = UpgradeRequest { max_history: 1, ..env.upgrade("web", sets) };
         upgrade(&session, &request, &mut Silent).await.unwrap_err();
-        assert_eq!(bench.versions(Driver::Native, "web").await, [], "{sets:?}");
+        assert_eq!(env.versions(Driver::Native, "web").await, [], "{sets:?}");
         let mut expected = two.to_vec();
         if recorded {
             expected.push((3, FAILED));
         }
-        assert_eq!(bench.versions(Driver::Secrets, "web").await, expected, "{sets:?}");
+        assert_eq!(env.versions(Driver::Secrets, "web").await, expected, "{sets:?}");
         // The next client continues with it, in either store.
-        let (session, _) = bench.session(if recorded { Driver::Secrets } else { Driver::Native });
-        upgrade(&session, &bench.upgrade("web", &["text=four"]), &mut Silent).await.unwrap();
+        let (session, _) = env.session(if recorded { Driver::Secrets } else { Driver::Native });
+        upgrade(&session, &env.upgrade("web", &["text=four"]), &mut Silent).await.unwrap();
     }
 }
 
 #[tokio::test]
 async fn what_is_rolled_back_after_a_failure_stays_with_helm() {
-    let bench = bench(Driver::Secrets).await;
-    let (session, _) = bench.session(Driver::Native);
-    let mut request = bench.upgrade("web", &["text=three", "hook=post-upgrade"]);
+    let env = env_with_release(Driver::Secrets).await;
+    let (session, _) = env.session(Driver::Native);
+    let mut request = env.upgrade("web", &["text=three", "hook=post-upgrade"]);
     request.target.rollback_on_failure = true;
     let error = upgrade(&session, &request, &mut Silent).await.unwrap_err();
     assert!(matches!(error, Error::RolledBack { .. }), "{error}");
-    assert_eq!(bench.text("web").await.as_deref(), Some("two"));
-    assert_eq!(bench.versions(Driver::Native, "web").await, []);
-    let versions = bench.versions(Driver::Secrets, "web").await;
+    assert_eq!(env.text("web").await.as_deref(), Some("two"));
+    assert_eq!(env.versions(Driver::Native, "web").await, []);
+    let versions = env.versions(Driver::Secrets, "web").await;
     assert_eq!(versions, [(1, SUPERSEDED), (2, SUPERSEDED), (3, FAILED), (4, DEPLOYED)]);
 }
 
 #[tokio::test]
 async fn what_cannot_be_moved_stays_with_helm_and_is_upgraded_all_the_same() {
-    let bench = bench(Driver::Secrets).await;
-    let (session, gate) = bench.session(Driver::Native);
+    let env = env_with_release(Driver::Secrets).await;
+    let (session, gate) = env.session(Driver::Native);
     gate.misdirect("/customresourcedefinitions/");
-    upgrade(&session, &bench.upgrade("web", &["text=three"]), &mut Silent).await.unwrap();
-    assert_eq!(bench.versions(Driver::Native, "web").await, []);
-    let versions = bench.versions(Driver::Secrets, "web").await;
+    upgrade(&session, &env.upgrade("web", &["text=three"]), &mut Silent).await.unwrap();
+    assert_eq!(env.versions(Driver::Native, "web").await, []);
+    let versions = env.versions(Driver::Secrets, "web").await;
     assert_eq!(versions, [(1, SUPERSEDED), (2, SUPERSEDED), (3, DEPLOYED)]);
     adopt(&session, "default", "web").await.unwrap_err();
-    assert_eq!(bench.versions(Driver::Secrets, "web").await, versions);
-    let (session, _) = bench.session(Driver::Native);
+    assert_eq!(env.versions(Driver::Secrets, "web").await, versions);
+    let (session, _) = env.session(Driver::Native);
     assert_eq!(adopt(&session, "default", "web").await.unwrap(), 3);
     assert_eq!(adopt(&session, "default", "web").await.unwrap(), 0);
 }
@@ -191,57 +191,57 @@ async fn dies<T>(operation: impl Future<Output = T>, stopped: impl Future<Output
 }
 
 /// Asserts that a release is in one store only, with one deployed version.
-async fn is_sound(bench: &Bench, writes: usize) {
+async fn is_sound(env: &TestEnv, writes: usize) {
     let (native, helm) =
-        (bench.versions(Driver::Native, "web").await, bench.versions(Driver::Secrets, "web").await);
+        (env.versions(Driver::Native, "web").await, env.versions(Driver::Secrets, "web").await);
     assert_eq!(helm, [], "after {writes} writes: {native:?}");
     let numbers: Vec<u64> = native.iter().map(|(number, _)| *number).collect();
     let expected: Vec<u64> = (1..=native.len() as u64).collect();
     assert_eq!(numbers, expected, "after {writes} writes");
     let deployed = native.iter().filter(|(_, status)| *status == DEPLOYED).count();
     assert_eq!((deployed, native.last().unwrap().1), (1, DEPLOYED), "after {writes} writes: {native:?}");
-    assert_eq!(bench.text("web").await.as_deref(), Some("last"), "after {writes} writes");
+    assert_eq!(env.text("web").await.as_deref(), Some("last"), "after {writes} writes");
 }
 
 /// Kills a client that moves a release after each of its writes; then other clients continue.
 async fn dying(next: &[Driver], moves_by_upgrade: bool) {
     for writes in 0.. {
         assert!(writes < 200, "it never ends");
-        let bench = bench(Driver::Secrets).await;
-        let (session, gate) = bench.session(Driver::Native);
+        let env = env_with_release(Driver::Secrets).await;
+        let (session, gate) = env.session(Driver::Native);
         gate.stop_after(writes);
         let died = match moves_by_upgrade {
             true => {
-                let request = bench.upgrade("web", &["text=three"]);
+                let request = env.upgrade("web", &["text=three"]);
                 dies(upgrade(&session, &request, &mut Silent), gate.stopped()).await
             }
             false => dies(adopt(&session, "default", "web"), gate.stopped()).await,
         };
         drop(session);
         // The release is complete in at least one store.
-        let (session, _) = bench.session(Driver::Native);
+        let (session, _) = env.session(Driver::Native);
         let seen = history(&session, "default", "web", 0).await.unwrap();
         assert_eq!(seen[0].number, 1, "after {writes} writes");
         assert!(seen.len() >= 2, "after {writes} writes: {seen:?}");
         let listed = list(&session, &ListRequest::default(), &mut Silent).await.unwrap();
         assert_eq!(listed.len(), 1, "after {writes} writes: {listed:?}");
-        let (session, gate) = bench.session(Driver::Native);
-        let mut request = bench.upgrade("web", &["text=last"]);
+        let (session, gate) = env.session(Driver::Native);
+        let mut request = env.upgrade("web", &["text=last"]);
         request.target.dry_run = DryRun::Server;
         upgrade(&session, &request, &mut Silent).await.unwrap();
         assert_eq!(gate.writes(), [""; 0], "a dry run after {writes} writes");
         for driver in next {
-            let (mut session, _) = bench.session(*driver);
+            let (mut session, _) = env.session(*driver);
             // Helm does not know our store.
             session.excluded_stores = Vec::new();
-            let last = upgrade(&session, &bench.upgrade("web", &["text=last"]), &mut Silent).await;
+            let last = upgrade(&session, &env.upgrade("web", &["text=last"]), &mut Silent).await;
             // Helm finds nothing of a release that was moved completely.
             assert!(last.is_ok() || *driver == Driver::Secrets, "after {writes} writes: {last:?}");
             if last.is_err() {
-                assert_eq!(bench.versions(Driver::Secrets, "web").await, [], "after {writes} writes");
+                assert_eq!(env.versions(Driver::Secrets, "web").await, [], "after {writes} writes");
             }
         }
-        is_sound(&bench, writes).await;
+        is_sound(&env, writes).await;
         if !died {
             return;
         }
@@ -266,13 +266,13 @@ async fn where_helm_goes_on_after_a_move_that_died_its_records_count() {
 
 #[tokio::test]
 async fn while_a_release_is_moved_others_keep_away() {
-    let bench = bench(Driver::Secrets).await;
-    let (moving, gate) = bench.session(Driver::Native);
+    let env = env_with_release(Driver::Secrets).await;
+    let (moving, gate) = env.session(Driver::Native);
     gate.stop_after(4);
     assert!(dies(adopt(&moving, "default", "web"), gate.stopped()).await);
-    let request = bench.upgrade("web", &["text=three"]);
+    let request = env.upgrade("web", &["text=three"]);
     for driver in [Driver::Native, Driver::Secrets] {
-        let (mut session, gate) = bench.session(driver);
+        let (mut session, gate) = env.session(driver);
         session.holder = LeaseHolder::new("one who knows nothing of others");
         for error in [
             upgrade(&session, &request, &mut Silent).await.map(drop).unwrap_err(),
@@ -288,15 +288,15 @@ async fn while_a_release_is_moved_others_keep_away() {
 #[tokio::test]
 async fn a_first_install_that_dies_at_any_write_can_be_carried_on() {
     for writes in 0..200 {
-        let bench = Bench::new().await;
-        let (session, gate) = bench.session(Driver::Native);
+        let env = TestEnv::new().await;
+        let (session, gate) = env.session(Driver::Native);
         gate.stop_after(writes);
-        let request = bench.upgrade("web", &["text=last"]);
+        let request = env.upgrade("web", &["text=last"]);
         let died = dies(install(&session, &request.target, &mut Silent), gate.stopped()).await;
-        let (session, _) = bench.session(Driver::Native);
+        let (session, _) = env.session(Driver::Native);
         let request = UpgradeRequest { install: true, ..request };
         upgrade(&session, &request, &mut Silent).await.unwrap_or_else(|error| panic!("{writes}: {error}"));
-        is_sound(&bench, writes).await;
+        is_sound(&env, writes).await;
         if !died {
             return;
         }
@@ -313,9 +313,9 @@ async fn a_name_that_another_store_has_is_taken_in_every_command() {
         (Driver::ConfigMaps, Driver::Secrets),
         (Driver::ConfigMaps, Driver::Native),
     ] {
-        let bench = bench(owner).await;
-        let (session, gate) = bench.session(driver);
-        let request = bench.upgrade("web", &["text=three"]);
+        let env = env_with_release(owner).await;
+        let (session, gate) = env.session(driver);
+        let request = env.upgrade("web", &["text=three"]);
         let or_install = UpgradeRequest { install: true, ..request.clone() };
         let errors = [
             install(&session, &request.target, &mut Silent).await.map(drop).unwrap_err(),
@@ -336,9 +336,9 @@ async fn a_name_that_another_store_has_is_taken_in_every_command() {
 
 #[tokio::test]
 async fn an_install_over_a_release_of_helm_is_refused() {
-    let bench = bench(Driver::Secrets).await;
-    let (session, gate) = bench.session(Driver::Native);
-    let request = bench.upgrade("web", &["text=three"]).target;
+    let env = env_with_release(Driver::Secrets).await;
+    let (session, gate) = env.session(Driver::Native);
+    let request = env.upgrade("web", &["text=three"]).target;
     for replace in [false, true] {
         let request = InstallRequest { replace, ..request.clone() };
         let error = install(&session, &request, &mut Silent).await.unwrap_err();
@@ -349,25 +349,25 @@ async fn an_install_over_a_release_of_helm_is_refused() {
     }
     assert_eq!(gate.writes(), [""; 0]);
     // An uninstalled release can be replaced, and is moved with its history.
-    let (helm, _) = bench.session(Driver::Secrets);
+    let (helm, _) = env.session(Driver::Secrets);
     uninstall(&helm, &UninstallRequest { keep_history: true, ..away(false) }, &mut Silent).await.unwrap();
     install(&session, &request, &mut Silent).await.unwrap_err();
     install(&session, &InstallRequest { replace: true, ..request }, &mut Silent).await.unwrap();
-    assert_eq!(bench.versions(Driver::Secrets, "web").await, []);
-    let versions = bench.versions(Driver::Native, "web").await;
+    assert_eq!(env.versions(Driver::Secrets, "web").await, []);
+    let versions = env.versions(Driver::Native, "web").await;
     assert_eq!(versions, [(1, SUPERSEDED), (2, SUPERSEDED), (3, DEPLOYED)]);
 }
 
 #[tokio::test]
 async fn a_name_that_two_stores_have_is_changed_by_nobody() {
-    let bench = bench(Driver::Secrets).await;
-    let (mut native, _) = bench.session(Driver::Native);
+    let env = env_with_release(Driver::Secrets).await;
+    let (mut native, _) = env.session(Driver::Native);
     let others = std::mem::take(&mut native.other_stores);
-    let request = InstallRequest { take_ownership: true, ..bench.upgrade("web", &["text=three"]).target };
+    let request = InstallRequest { take_ownership: true, ..env.upgrade("web", &["text=three"]).target };
     install(&native, &request, &mut Silent).await.unwrap();
     native.other_stores = others;
-    let request = bench.upgrade("web", &["text=four"]);
-    for session in [native, bench.session(Driver::Secrets).0] {
+    let request = env.upgrade("web", &["text=four"]);
+    for session in [native, env.session(Driver::Secrets).0] {
         for error in [
             upgrade(&session, &request, &mut Silent).await.map(drop).unwrap_err(),
             uninstall(&session, &away(false), &mut Silent).await.map(drop).unwrap_err(),
@@ -376,20 +376,20 @@ async fn a_name_that_two_stores_have_is_changed_by_nobody() {
             assert!(error.to_string().contains("kubectl delete secrets -l owner=helm,name=web"), "{error}");
         }
     }
-    assert_eq!(bench.text("web").await.as_deref(), Some("three"));
+    assert_eq!(env.text("web").await.as_deref(), Some("three"));
 }
 
 #[tokio::test]
 async fn a_replacement_that_cannot_be_rendered_leaves_the_record_of_the_uninstalled_release() {
     for driver in [Driver::Native, Driver::Secrets] {
-        let bench = bench(driver).await;
-        let (session, _) = bench.session(driver);
+        let env = env_with_release(driver).await;
+        let (session, _) = env.session(driver);
         uninstall(&session, &UninstallRequest { keep_history: true, ..away(false) }, &mut Silent)
             .await
             .unwrap();
-        let request = bench.upgrade("web", &["broken=true"]).target;
+        let request = env.upgrade("web", &["broken=true"]).target;
         install(&session, &InstallRequest { replace: true, ..request }, &mut Silent).await.unwrap_err();
-        let versions = bench.versions(driver, "web").await;
+        let versions = env.versions(driver, "web").await;
         assert_eq!(versions, [(1, SUPERSEDED), (2, Status::Uninstalled)], "{driver:?}");
     }
 }

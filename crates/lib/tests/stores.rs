@@ -138,7 +138,7 @@ async fn histories_that_stores_share_are_never_behind() {
     assert_eq!(seen(&cluster, &lists, &histories).await, is("", 0));
 }
 
-/// A version of a killed writer that was not deleted with the next one is no part of the history, and goes later.
+/// A pending version that a killed writer left behind is not part of the history, and is deleted with a later version.
 #[tokio::test]
 async fn of_two_versions_with_one_number_the_pending_one_does_not_count() {
     let api = Embedded::default().open().await.expect("it opens");

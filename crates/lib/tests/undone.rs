@@ -7,7 +7,7 @@ use pintle::release::{Status, VersionRef};
 use pintle::tree::LogLine;
 use pintle::{Cancel, Error, ObjectProgress, Reporter, Silent, WaitStrategy};
 
-use crate::support::{Bench, Driver};
+use crate::support::{Driver, TestEnv};
 
 /// Cancels when an object that is not ready is reported, up to `times` times, because the operation is waiting then.
 struct Impatient {
@@ -39,10 +39,10 @@ impl Reporter for Impatient {
 #[tokio::test]
 async fn an_upgrade_that_is_cancelled_is_rolled_back_to_the_end() {
     for driver in [Driver::Native, Driver::Secrets] {
-        let bench = Bench::new().await;
-        let (session, _) = bench.session(driver);
-        install(&session, &bench.upgrade("web", &["text=one"]).target, &mut Silent).await.unwrap();
-        let mut request = bench.upgrade("web", &["text=two", "never=true"]);
+        let env = TestEnv::new().await;
+        let (session, _) = env.session(driver);
+        install(&session, &env.upgrade("web", &["text=one"]).target, &mut Silent).await.unwrap();
+        let mut request = env.upgrade("web", &["text=two", "never=true"]);
         request.target.rollback_on_failure = true;
         let mut reporter = Impatient::new(&session.cancel, 1);
         let error = upgrade(&session, &request, &mut reporter).await.unwrap_err();
@@ -51,20 +51,20 @@ async fn an_upgrade_that_is_cancelled_is_rolled_back_to_the_end() {
             "release web failed, and has been rolled back due to rollback-on-failure being set: context canceled"
         );
         assert_eq!(reporter.undoing, [false]);
-        let versions = bench.versions(driver, "web").await;
+        let versions = env.versions(driver, "web").await;
         let expected = [(1, Status::Superseded), (2, Status::Failed), (3, Status::Deployed)];
         assert_eq!(versions, expected, "{driver:?}");
-        assert_eq!(bench.text("web").await.as_deref(), Some("one"));
-        assert!(bench.object("apps/v1", "Deployment", "web").await.is_none());
+        assert_eq!(env.text("web").await.as_deref(), Some("one"));
+        assert!(env.object("apps/v1", "Deployment", "web").await.is_none());
     }
 }
 
 #[tokio::test]
 async fn an_install_that_is_cancelled_is_uninstalled_to_the_end() {
     for driver in [Driver::Native, Driver::Secrets] {
-        let bench = Bench::new().await;
-        let (session, _) = bench.session(driver);
-        let mut request = bench.upgrade("web", &["text=one", "never=true"]).target;
+        let env = TestEnv::new().await;
+        let (session, _) = env.session(driver);
+        let mut request = env.upgrade("web", &["text=one", "never=true"]).target;
         request.rollback_on_failure = true;
         let mut reporter = Impatient::new(&session.cancel, 1);
         let error = install(&session, &request, &mut reporter).await.unwrap_err();
@@ -72,26 +72,26 @@ async fn an_install_that_is_cancelled_is_uninstalled_to_the_end() {
             error.to_string(),
             "release web failed, and has been uninstalled due to rollback-on-failure being set: context canceled"
         );
-        assert_eq!(bench.versions(driver, "web").await, [], "{driver:?}");
-        assert_eq!(bench.text("web").await, None);
+        assert_eq!(env.versions(driver, "web").await, [], "{driver:?}");
+        assert_eq!(env.text("web").await, None);
     }
 }
 
 #[tokio::test]
 async fn a_second_cancellation_ends_the_undoing_and_the_record_says_so() {
     for driver in [Driver::Native, Driver::Secrets] {
-        let bench = Bench::new().await;
-        let (session, _) = bench.session(driver);
+        let env = TestEnv::new().await;
+        let (session, _) = env.session(driver);
         // The version that is rolled back to does not become ready either.
-        let first = bench.upgrade("web", &["text=one", "never=true"]).target;
+        let first = env.upgrade("web", &["text=one", "never=true"]).target;
         install(&session, &first, &mut Silent).await.unwrap();
-        let mut request = bench.upgrade("web", &["text=two", "never=true"]);
+        let mut request = env.upgrade("web", &["text=two", "never=true"]);
         request.target.rollback_on_failure = true;
         let mut reporter = Impatient::new(&session.cancel, 2);
         let error = upgrade(&session, &request, &mut reporter).await.unwrap_err();
         assert!(matches!(error, Error::RollbackFailed { .. }), "{error}");
         assert_eq!(reporter.undoing, [false, true]);
-        let (session, _) = bench.session(driver);
+        let (session, _) = env.session(driver);
         let versions = history(&session, "default", "web", 0).await.unwrap();
         let last = versions.last().unwrap();
         assert_eq!((last.number, last.status), (3, Status::Failed), "{driver:?}");
@@ -102,12 +102,12 @@ async fn a_second_cancellation_ends_the_undoing_and_the_record_says_so() {
 #[tokio::test]
 async fn what_a_cancelled_upgrade_made_is_cleaned_up_even_if_the_answer_never_came() {
     for driver in [Driver::Native, Driver::Secrets] {
-        let bench = Bench::new().await;
-        let (session, _) = bench.session(driver);
-        install(&session, &bench.upgrade("web", &["text=one"]).target, &mut Silent).await.unwrap();
-        let (session, gate) = bench.session(driver);
+        let env = TestEnv::new().await;
+        let (session, _) = env.session(driver);
+        install(&session, &env.upgrade("web", &["text=one"]).target, &mut Silent).await.unwrap();
+        let (session, gate) = env.session(driver);
         gate.leave_unanswered("/configmaps/web-extra");
-        let mut request = bench.upgrade("web", &["text=two", "extra=true"]);
+        let mut request = env.upgrade("web", &["text=two", "extra=true"]);
         request.cleanup_on_fail = true;
         let cancel = session.cancel.clone();
         let mut silent = Silent;
@@ -116,19 +116,19 @@ async fn what_a_cancelled_upgrade_made_is_cleaned_up_even_if_the_answer_never_ca
             cancel.cancel();
         });
         assert!(matches!(outcome.unwrap_err(), Error::Cancelled));
-        assert!(bench.object("v1", "ConfigMap", "web-extra").await.is_none(), "{driver:?}");
-        assert_eq!(bench.versions(driver, "web").await.last(), Some(&(2, Status::Failed)));
+        assert!(env.object("v1", "ConfigMap", "web-extra").await.is_none(), "{driver:?}");
+        assert_eq!(env.versions(driver, "web").await.last(), Some(&(2, Status::Failed)));
     }
 }
 
 #[tokio::test]
 async fn a_rollback_that_is_cancelled_cleans_up_what_it_made() {
-    let bench = Bench::new().await;
-    let (session, _) = bench.session(Driver::Native);
-    install(&session, &bench.upgrade("web", &["text=one", "extra=true"]).target, &mut Silent).await.unwrap();
-    upgrade(&session, &bench.upgrade("web", &["text=two"]), &mut Silent).await.unwrap();
-    assert!(bench.object("v1", "ConfigMap", "web-extra").await.is_none());
-    let (session, gate) = bench.session(Driver::Native);
+    let env = TestEnv::new().await;
+    let (session, _) = env.session(Driver::Native);
+    install(&session, &env.upgrade("web", &["text=one", "extra=true"]).target, &mut Silent).await.unwrap();
+    upgrade(&session, &env.upgrade("web", &["text=two"]), &mut Silent).await.unwrap();
+    assert!(env.object("v1", "ConfigMap", "web-extra").await.is_none());
+    let (session, gate) = env.session(Driver::Native);
     gate.leave_unanswered("/configmaps/web-extra");
     let mut request = RollbackRequest {
         name: "web".to_owned(),
@@ -145,5 +145,5 @@ async fn a_rollback_that_is_cancelled_cleans_up_what_it_made() {
         cancel.cancel();
     });
     assert!(matches!(outcome.unwrap_err(), Error::Cancelled));
-    assert!(bench.object("v1", "ConfigMap", "web-extra").await.is_none());
+    assert!(env.object("v1", "ConfigMap", "web-extra").await.is_none());
 }

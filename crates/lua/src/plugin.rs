@@ -20,7 +20,7 @@ use crate::script::Script;
 use crate::services::Services;
 use crate::streams::Streams;
 
-/// The scripts of a plugin, and what its script can ask about itself.
+/// The scripts of a plugin, and the metadata that its scripts can read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PluginScripts {
     /// The name of the plugin.
@@ -53,8 +53,8 @@ pub(crate) struct PluginHost {
 }
 
 impl Limits {
-    /// The limits of plugins, which users install and call themselves: enough for large manifests. `time` is how long the
-    /// caller waits, without the time that the plugin waits for its input.
+    /// The limits of plugins, which users install and call themselves: enough for large manifests. `time` is the timeout;
+    /// time spent waiting for standard input does not count.
     #[must_use]
     pub fn for_plugin(time: Duration) -> Limits {
         Limits {

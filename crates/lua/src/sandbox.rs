@@ -106,7 +106,7 @@ pub(crate) fn open(host: &Arc<Host>) -> mlua::Result<Lua> {
         | StdLib::BUFFER
         | StdLib::COROUTINE;
     let lua = Lua::new_with(libraries, LuaOptions::new())?;
-    // What is installed stays, and looking through it again and again finds nothing to free.
+    // Everything installed here stays alive, so collecting garbage would only take time.
     lua.gc_stop();
     let globals = lua.globals();
     keep_only(&globals, |name| LANGUAGE.contains(&name))?;
@@ -169,11 +169,11 @@ fn keep_only(table: &Table, keep: impl Fn(&str) -> bool) -> mlua::Result<()> {
     removed.into_iter().try_for_each(|key| table.raw_set(key, Value::Nil))
 }
 
-/// The bytecode of `prelude.luau`: compiling it takes half of the time in which a small plugin runs. A test compares it with
-/// the source.
+/// The bytecode of `prelude.luau`, because compiling it takes half of the run time of a small plugin. A test compares it
+/// with the source.
 const PRELUDE_CODE: &[u8] = include_bytes!("prelude.bytecode");
 
-/// That of `plugin.luau`.
+/// The bytecode of `plugin.luau`.
 pub(crate) const PLUGIN_CODE: &[u8] = include_bytes!("plugin.bytecode");
 
 /// Runs the prelude, which wraps language functions and returns what is to be installed.
@@ -314,7 +314,7 @@ fn set_metatables(lua: &Lua, prelude: &Table) -> mlua::Result<()> {
 mod tests {
     use super::*;
 
-    /// The files of bytecode, with what their sources compile to.
+    /// The bytecode files, with the bytecode compiled from their sources.
     fn bytecode() -> [(&'static str, &'static [u8], Vec<u8>); 2] {
         let compile = |compiler: Compiler, source: &str| compiler.compile(source).unwrap();
         [

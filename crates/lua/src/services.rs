@@ -34,9 +34,9 @@ pub trait Listener: Send + Sync {
         false
     }
 
-    /// A handler, defined at `place`, changed these parts of the context.
-    fn changed(&self, chart: &ChartPath, event: Event, target: &str, paths: &[String]) {
-        let _ = (chart, event, target, paths);
+    /// A handler changed these parts of the context; `location` is the file and line of its definition.
+    fn changed(&self, chart: &ChartPath, event: Event, location: &str, paths: &[String]) {
+        let _ = (chart, event, location, paths);
     }
 }
 
@@ -49,7 +49,7 @@ pub struct FetchRequest {
     pub url: String,
     /// Headers, with names in lower case.
     pub headers: BTreeMap<String, String>,
-    /// What to send.
+    /// The request body.
     pub body: Vec<u8>,
     /// The timeout of the whole exchange.
     pub timeout: Duration,
@@ -118,7 +118,7 @@ pub trait System: Send + Sync {
     fn now(&self) -> f64;
 }
 
-/// Everything that scripts may access. Using a missing service is an error that says so.
+/// Everything that scripts may access. Using a service that is `None` is an error.
 #[derive(Clone)]
 pub struct Services {
     /// Receives logs and changes.

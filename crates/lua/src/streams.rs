@@ -19,7 +19,7 @@ pub trait Streams: Send + Sync {
     /// When the input cannot be read.
     fn read(&self, limit: usize) -> io::Result<Vec<u8>>;
 
-    /// Reads up to and with the next line feed, but at most `limit` bytes. Empty at the end of the input.
+    /// Reads up to and including the next line feed, but at most `limit` bytes. Empty at the end of the input.
     ///
     /// # Errors
     /// When the input cannot be read.
@@ -28,6 +28,6 @@ pub trait Streams: Send + Sync {
     /// Writes all bytes.
     ///
     /// # Errors
-    /// When they cannot be written, or are more than the caller takes.
+    /// When they cannot be written, or exceed the caller's size limit.
     fn write(&self, stream: Stream, bytes: &[u8]) -> io::Result<()>;
 }

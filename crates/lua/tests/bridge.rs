@@ -29,7 +29,7 @@ fn l_040_facts_are_fields_and_calls_and_refuse_changes() {
     end)";
     let mut test_env = test_env(&scripted("web", script));
     test_env.emit(Event::PreRender, &mut context("a: 1", &[]));
-    let text = test_env.ear.text().replace("web: Info: ", "");
+    let text = test_env.listener.text().replace("web: Info: ", "");
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0], "web\tweb\ttwo\tone");
     assert_eq!(lines[1], "prod\t7\t7\ttrue\tfalse");
@@ -70,7 +70,7 @@ fn each_event_opens_only_its_parts() {
         let mut test_env = test_env(&scripted("web", &script));
         // The part is writable, so the value is rejected only later, because it is not a file.
         let _ = test_env.emitter.emit(entry.event, &mut context("a: 1", &["{apiVersion: v1, kind: Pod}"]));
-        for line in test_env.ear.text().lines() {
+        for line in test_env.listener.text().lines() {
             let words: Vec<&str> = line.trim_start_matches("web: Info: ").split('\t').collect();
             let may = entry.may_change.iter().any(|part| part.as_str() == words[0]);
             assert_eq!(
@@ -80,7 +80,7 @@ fn each_event_opens_only_its_parts() {
                 entry.name
             );
         }
-        assert_eq!(test_env.ear.text().lines().count(), 5, "{}", entry.name);
+        assert_eq!(test_env.listener.text().lines().count(), 5, "{}", entry.name);
     }
 }
 
@@ -170,7 +170,7 @@ fn read_only_trees_are_looked_at_in_every_way() {
         context("m: {x: 1}\nl: [5, 6]", &["{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}"]);
     test_env.emit(Event::PostRender, &mut context);
     assert_eq!(
-        test_env.ear.text().replace("web: Info: ", ""),
+        test_env.listener.text().replace("web: Info: ", ""),
         "x\t1\n1\t5\n2\t6\n2\t5,6\t5\t6\n{\"l\":[5,6],\"m\":{\"x\":1}}\ttrue\n\
          ext/lua/chart.lua:7: `values.m.x` is read-only in `post-render`\n\
          `values.l` is read-only in `post-render`\n`values.l` is read-only in `post-render`\n\
@@ -239,7 +239,7 @@ fn l_010_templates_and_files_are_lists_that_can_be_emptied_and_added_to() {
     let mut test_env = test_env(&scripted("web", script));
     let mut context = context("a: 1", &[]);
     test_env.emit(Event::PreRender, &mut context);
-    assert_eq!(test_env.ear.text(), "web: Info: 1\ttemplates/a.yaml\ta: {{ .Values.a }}\t0");
+    assert_eq!(test_env.listener.text(), "web: Info: 1\ttemplates/a.yaml\ta: {{ .Values.a }}\t0");
     let web = context.all_charts().iter().find(|part| part.facts.name == "web").expect("it is there");
     assert!(web.templates.is_empty());
     let files: Vec<(&str, String)> =
@@ -282,7 +282,7 @@ fn events_without_a_chart_have_none() {
     let mut test_env = test_env(&scripted("web", script));
     let release = pintle_events::ReleaseInfo { name: "r".into(), ..Default::default() };
     test_env.emit(Event::PreDelete, &mut Context::default().with_release(release));
-    assert_eq!(test_env.ear.text(), "web: Info: true\tr\ttrue\tpre-delete");
+    assert_eq!(test_env.listener.text(), "web: Info: true\tr\ttrue\tpre-delete");
 }
 
 #[test]
@@ -321,7 +321,7 @@ fn a_part_of_the_context_is_gone_when_its_handler_has_returned() {
         end)";
     let mut test_env = test_env(&scripted("web", script));
     test_env.emit(Event::PreRender, &mut context("a: 1\nm: {x: 1}", &[]));
-    let text = test_env.ear.text();
+    let text = test_env.listener.text();
     assert_eq!(text.matches("this part of the context is gone").count(), 8, "{text}");
     assert!(text.ends_with("web: Info: 1"), "the context itself is that of the running handler: {text}");
 }
@@ -347,7 +347,7 @@ fn a_listener_receives_what_changed() {
     test_env.emit(Event::PreRender, &mut context);
     test_env.emit(Event::PostRender, &mut context);
     assert_eq!(
-        *test_env.ear.changes.lock().expect("nobody panics while holding it"),
+        *test_env.listener.changes.lock().expect("nobody panics while holding it"),
         [
             "web pre-render ext/lua/chart.lua:1 values.image.tag values.image.old values[\"a.b\"] values.new",
             "web post-render ext/lua/chart.lua:4 objects[1].metadata.name",
@@ -364,5 +364,5 @@ fn a_subchart_s_handler_sees_its_own_scope() {
     let mut context = context("db: {size: 1}", &[]);
     test_env.emit(Event::PreRender, &mut context);
     assert_eq!(yaml(context.all_values()), "db:\n  size: 2\n");
-    assert_eq!(test_env.ear.text(), "web/db: Info: db");
+    assert_eq!(test_env.listener.text(), "web/db: Info: db");
 }

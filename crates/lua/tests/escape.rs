@@ -66,11 +66,11 @@ fn scripts(folder: &Path) -> Vec<PathBuf> {
     scripts
 }
 
-/// What a file says: how it must end (on a slow machine, or else), when, with what permissions, and the files of the charts.
+/// A test file: the expected errors (one of several on slow machines), the event, the permissions and the chart files.
 struct Case {
     expect: String,
     at: Option<Event>,
-    /// The limit of the scripts that would otherwise take all of their steps, which are long.
+    /// Set lower for scripts whose steps are slow and that would otherwise run up to the step limit.
     time: Duration,
     granted: Permissions,
     chart: Chart,

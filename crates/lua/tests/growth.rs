@@ -14,8 +14,8 @@ use pintle_lua::{Limits, Permissions, Scripts};
 /// Names the file to write the table of functions to.
 const VARIABLE: &str = "PINTLE_NATIVE_LUA";
 
-/// Says how large arguments may be, in bytes, where not all sizes are wanted.
-const MAX_REGISTRATIONS: &str = "PINTLE_NATIVE_MOST";
+/// Names the maximum argument size, in bytes; without it, all sizes are measured.
+const MAX_SIZE_VARIABLE: &str = "PINTLE_NATIVE_MOST";
 
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/contributing/native-functions.md");
 
@@ -28,12 +28,12 @@ const TOLERANCE: f64 = 96.0;
 /// Calls faster than this are not compared.
 const QUICK: Duration = Duration::from_millis(20);
 
-/// How often a call is measured before its instructions are counted, which takes seconds, and where they cannot be.
+/// How often a call is timed: before its instructions are counted, which takes seconds, and where they cannot be.
 const ATTEMPTS: [usize; 2] = [5, 40];
 
 const TEST: &str = "growth::no_native_function_takes_the_square_of_the_time";
 
-/// What calls are given, made of a size `n`. It is not measured.
+/// Creates the arguments of the calls for a size `n`; this is not measured.
 const GIVEN: &str = "
 local s = ('a'):rep(n)
 local b = s:sub(1, n // 2) .. 'b'
@@ -177,8 +177,8 @@ fn limits() -> Limits {
     Limits { steps: 1_000_000, time: Duration::from_secs(60), ..Limits::default() }
 }
 
-/// How many times more the larger call takes. Time is what is measured first; whatever looks too slow by it is judged by
-/// its instructions, which are the same on a busy machine.
+/// How many times more the larger call costs. Time is measured first; a call that looks too slow is judged by its
+/// instruction count, which does not depend on other load.
 fn growth(call: &str) -> f64 {
     let growth = growth_of_time(call, ATTEMPTS[0]);
     if growth <= TOLERANCE {
@@ -190,7 +190,7 @@ fn growth(call: &str) -> f64 {
     growth_of_instructions(count).unwrap_or_else(|| growth_of_time(call, ATTEMPTS[1]))
 }
 
-/// `count` returns the instructions of a process that makes the arguments of a size, and of one that calls, too.
+/// `count` returns the instructions of a process that creates arguments of a size and, if the flag is set, makes the call.
 fn growth_of_instructions(count: impl Fn(usize, bool) -> Option<u64>) -> Option<f64> {
     let of = |size| Some(count(size, true)?.saturating_sub(count(size, false)?).max(1) as f64);
     Some(of(SIZES[1])? / of(SIZES[0])?)
@@ -208,7 +208,7 @@ fn run_counted(part: &str) {
     load(if called == "true" { call } else { "" }, size.parse().expect("a size"), &limits());
 }
 
-/// How many times longer the larger call takes, in the quietest moment of several.
+/// How many times longer the larger call takes: its fastest run against the slowest of the smaller one, to discount load.
 fn growth_of_time(call: &str, attempts: usize) -> f64 {
     let limits = limits();
     let (mut slowest, mut quickest) = (Duration::from_micros(50), Duration::MAX);
@@ -270,7 +270,7 @@ fn every_native_function_is_measured_and_in_the_table() {
         try_test_env(&chart("web", &[("ext/lua/chart.lua", &script)]), &Permissions::none(), |_| ())
             .unwrap_or_else(|error| panic!("{}", error_chain(&error)));
     let table = std::fs::read_to_string(DOCUMENT).expect("the table is there");
-    let said = test_env.ear.text();
+    let said = test_env.listener.text();
     let names: Vec<&str> = said.lines().filter_map(|line| line.rsplit(' ').next()).collect();
     assert!(names.len() > 60, "{names:?}");
     for name in names.iter().filter(|name| !is_constant(name)) {
@@ -281,14 +281,14 @@ fn every_native_function_is_measured_and_in_the_table() {
 
 /// The row of a function: the slowest of its calls at each size.
 fn row(name: &str, calls: &[&str]) -> String {
-    // More memory than states have: the arguments of all calls are made at once, and do not fit at 10 MB otherwise.
+    // More than the default memory limit: the arguments of all calls are created at once, and do not fit at 10 MB otherwise.
     let memory = 1 << 30;
     let limits = Limits { time: Duration::from_secs(20), memory, all_memory: memory, ..Limits::default() };
     let mut out = String::new();
     for call in calls {
         let mut times = Vec::new();
         let most =
-            std::env::var(MAX_REGISTRATIONS).ok().and_then(|most| most.parse().ok()).unwrap_or(usize::MAX);
+            std::env::var(MAX_SIZE_VARIABLE).ok().and_then(|most| most.parse().ok()).unwrap_or(usize::MAX);
         for size in [10_000, 100_000, 1_000_000, 10_000_000].into_iter().filter(|size| *size <= most) {
             let (time, refused) = run(call, size, &limits);
             times.push(if refused {

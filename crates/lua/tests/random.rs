@@ -100,11 +100,11 @@ fn change(chance: &mut Chance, tree: &mut Node) -> String {
                 map.insert(key.into(), Node::List(vec![Node::Int(1), Node::empty_map()]));
                 format!("{path}[{key:?}] = array({{1, {{}}}})")
             }
-            // Putting a table into itself is refused, so only shorter paths are copied nowhere.
+            // A table cannot be put into itself, so only deeper tables outside of this one are copied.
             2 if !inside && !other.starts_with(&path) => {
                 let key = chance.key();
                 map.insert(key.into(), copied);
-                // A copy, because the model knows no tables that are in two places.
+                // A copy, because the model cannot share a table between two paths.
                 format!("{path}[{key:?}] = copy({other})")
             }
             _ => {

@@ -27,7 +27,7 @@ fn refused_to_load(chart: &Chart) -> String {
 
 fn order(test_env: &mut TestEnv, event: Event) -> String {
     test_env.emit(event, &mut context("a: 1", &[]));
-    let text = test_env.ear.text();
+    let text = test_env.listener.text();
     text.lines().map(|line| line.split(": ").last().unwrap_or_default()).collect::<Vec<_>>().join(" ")
 }
 
@@ -47,7 +47,7 @@ fn l_004_every_optional_event_is_scriptable() {
         let script = format!("events.on('{}', function(ctx) print(ctx.event) end)", entry.name);
         let mut test_env = test_env(&scripted("web", &script));
         test_env.emit(entry.event, &mut context("a: 1", &[]));
-        assert_eq!(test_env.ear.text(), format!("web: Info: {}", entry.name));
+        assert_eq!(test_env.listener.text(), format!("web: Info: {}", entry.name));
     }
 }
 
@@ -121,7 +121,7 @@ fn l_012_a_parent_acts_before_and_after_a_subchart_s_handler() {
     let mut test_env = test_env(&chart);
     let mut context = context("db: {size: 1}", &[]);
     test_env.emit(Event::PreRender, &mut context);
-    assert_eq!(test_env.ear.text(), "web: Info: before db\nweb/db: Info: child 5\nweb: Info: after 10");
+    assert_eq!(test_env.listener.text(), "web: Info: before db\nweb/db: Info: child 5\nweb: Info: after 10");
     assert_eq!(yaml(context.all_values()), "db:\n  size: 11\n");
 }
 
@@ -149,7 +149,7 @@ fn l_012_wrappers_nest_answer_for_errors_and_reach_charts_below_charts() {
     chart.subcharts.push(db);
     let mut test_env = self::test_env(&chart);
     test_env.emit(Event::PreRender, &mut context("db: {}", &[]));
-    let text = test_env.ear.text();
+    let text = test_env.listener.text();
     assert!(text.starts_with("web: Info: outer\nweb: Info: inner\n") && text.contains("broken"), "{text}");
 }
 
@@ -213,7 +213,7 @@ fn l_024_the_first_error_stops_the_event() {
         trace,
         "ext/lua/chart.lua:3: in function 'deeper'\next/lua/chart.lua:4: in function <ext/lua/chart.lua:2>"
     );
-    assert_eq!(test_env.ear.text(), "web: Info: one");
+    assert_eq!(test_env.listener.text(), "web: Info: one");
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn l_030_and_l_031_only_chart_lua_is_loaded_by_itself() {
         ("chart.lua", "error('a decoy is loaded')"),
     ];
     let test_env = test_env(&chart("web", &files));
-    assert_eq!(test_env.ear.text(), "web: Info: a is loaded\nweb: Info: a\tab\ttrue");
+    assert_eq!(test_env.listener.text(), "web: Info: a is loaded\nweb: Info: a\tab\ttrue");
 }
 
 #[test]
@@ -269,7 +269,7 @@ fn modules_are_globals_and_can_be_required() {
 fn l_034_each_chart_has_an_environment_of_its_own() {
     let mut web = scripted("web", "print(shared, type(string.rep))");
     web.subcharts.push(scripted("db", "shared = 1 print(shared)"));
-    assert_eq!(test_env(&web).ear.text(), "web/db: Info: 1\nweb: Info: nil\tfunction");
+    assert_eq!(test_env(&web).listener.text(), "web/db: Info: 1\nweb: Info: nil\tfunction");
 }
 
 #[test]
@@ -289,10 +289,10 @@ fn l_035_library_charts_are_loaded_as_others_and_their_modules_can_be_required()
     give_library(&mut web, library("common", &files));
     web.subcharts.push(db);
     let mut test_env = test_env(&web);
-    assert_eq!(test_env.ear.text(), "web/db: Info: app-db\nweb: Info: app-x");
+    assert_eq!(test_env.listener.text(), "web/db: Info: app-db\nweb: Info: app-x");
     test_env.emit(Event::Ready, &mut context("a: 1", &[]));
-    assert!(test_env.ear.text().ends_with("web/common: Info: library"));
-    // A chart that is no library keeps its modules to itself.
+    assert!(test_env.listener.text().ends_with("web/common: Info: library"));
+    // Modules of a chart that is not a library cannot be required by other charts.
     let mut other = scripted("web", "require('plain/x')");
     other.subcharts.push(chart("plain", &[("ext/lua/x.lua", "return 1")]));
     assert!(refused_to_load(&other).contains("there is no such module in library charts; there are: none"));
@@ -312,7 +312,7 @@ fn l_061_scripts_too_come_from_the_version_of_a_library_that_suits_all() {
     web.libraries.push(common("3.0.0"));
     give_library(&mut web, common("2.0.0"));
     web.metadata.libraries[0].version = "<3".to_owned();
-    assert_eq!(test_env(&web).ear.text(), "web/common: Info: common 2.0.0\nweb: Info: common 2.0.0");
+    assert_eq!(test_env(&web).listener.text(), "web/common: Info: common 2.0.0\nweb: Info: common 2.0.0");
     web.metadata.libraries.clear();
     assert!(refused_to_load(&web).contains("there is no such module in library charts; there are: none"));
 }
@@ -403,16 +403,16 @@ fn l_042_scripts_look_into_the_cluster() {
     let with = |services: &mut pintle_lua::Services| services.cluster = Some(Arc::new(OneClass));
     let test_env = try_test_env(&scripted("web", script), &Permissions::none(), with).expect("it loads");
     assert_eq!(
-        test_env.ear.text().replace("web: Info: ", ""),
+        test_env.listener.text().replace("web: Info: ", ""),
         "true\ttrue\tfalse\nfast\tPod\tnil\nkubernetes.get: cannot read Pod ns/broken"
     );
     assert_eq!(
-        self::test_env(&scripted("web", "print(kubernetes.connected())")).ear.text(),
+        self::test_env(&scripted("web", "print(kubernetes.connected())")).listener.text(),
         "web: Info: false"
     );
 }
 
-/// A network of one page, and a system of one variable.
+/// A network with a single page, and a system with a single environment variable.
 #[derive(Default)]
 struct Outside {
     requests: Mutex<Vec<FetchRequest>>,
@@ -464,7 +464,7 @@ fn l_050_and_l_051_libraries_are_there_when_asked_for_and_granted() {
     let test_env = try_test_env(&outside_chart(), &Permissions::all(), with);
     let test_env = test_env.unwrap_or_else(|error| panic!("{}", error_chain(&error)));
     assert_eq!(
-        test_env.ear.text().replace("web: Info: ", ""),
+        test_env.listener.text().replace("web: Info: ", ""),
         "true\ttrue\ttrue\n200\thello\ttext/plain\n200\nhttp.get: https://example.com/secret: the address 10.0.0.1 is private\n\
          /home/me\tnil\t1700000000\ntext\ttrue\tfalse\tout.txt"
     );
@@ -505,14 +505,14 @@ fn wait_and_ready_are_asked_until_they_say_yes() {
     let mut context = context("a: 1", &[]);
     test_env.emit(Event::Wait, &mut context);
     test_env.emit(Event::Ready, &mut context);
-    // The reason is passed on while it is waited, once as long as it is the same.
-    assert_eq!(test_env.ear.text(), "web: Info: `wait` waits: not yet\nweb: Info: 3");
+    // The reason is logged while waiting, once as long as it does not change.
+    assert_eq!(test_env.listener.text(), "web: Info: `wait` waits: not yet\nweb: Info: 3");
     let script = "events.on('wait', function(ctx) return false, 'the database is loading' end)";
     let short = Limits { wait: Duration::from_millis(300), ..common::limits() };
     let error_chain =
-        common::limited_stage(&scripted("web", script), &short).refused(Event::Wait, &mut context);
+        common::limited_test_env(&scripted("web", script), &short).refused(Event::Wait, &mut context);
     assert!(error_chain.ends_with("not ready after 300ms: the database is loading"), "{error_chain}");
-    // Elsewhere an answer means nothing.
+    // Handlers of other events may return anything: it is ignored.
     let mut other = self::test_env(&scripted("web", "events.on('pre-install', function() return false end)"));
     other.emit(Event::PreInstall, &mut context);
 }
@@ -537,7 +537,7 @@ fn cancelling_stops_a_script_and_a_wait() {
     assert!(error_chain.contains("the operation was cancelled"), "{error_chain}");
 }
 
-/// A chart with so many subcharts, all with the same script.
+/// A chart with `count` subcharts, all with the same script.
 fn many(count: usize, script: &str) -> Chart {
     let mut web = scripted("web", "local nothing = 1");
     web.subcharts = (0..count).map(|number| scripted(&format!("db{number:03}"), script)).collect();
@@ -588,7 +588,7 @@ fn all_charts_together_have_limits_too() {
 
 #[test]
 fn wrappers_around_wrappers_cannot_multiply_what_handlers_may_use() {
-    // A handler that is called a hundred times by each of two wrappers.
+    // Each of two nested wrappers calls `next` 90 times.
     let script = "local db = events.subchart('db')
         db:wrap('pre-render', function(ctx, next) for _ = 1, 90 do next() end end)";
     let mut web =
@@ -613,12 +613,12 @@ fn handlers_wait_together_no_longer_than_they_may() {
     let never = format!("events.on('ready', function() {asked}; return false, 'never' end)");
     web.subcharts.push(scripted("never", &never));
     let limits = Limits { wait: Duration::from_millis(400), ..common::limits() };
-    let mut test_env = common::limited_stage(&web, &limits);
+    let mut test_env = common::limited_test_env(&web, &limits);
     let error_chain = test_env.refused(Event::Ready, &mut context("a: 1", &[]));
     assert!(error_chain.contains("not ready after 400ms"), "{error_chain}");
-    // Between two questions there are at least 20 ms. The last one alone would be asked twenty times; six and the last
-    // are asked no more often together, but for the first question to each.
-    let heard = test_env.ear.text();
+    // Handlers are polled at most every 20 ms. The last one alone would be polled twenty times; all seven together are
+    // polled no more often, except for the first poll of each.
+    let heard = test_env.listener.text();
     let questions = heard.lines().filter(|line| line.ends_with("asked")).count();
     assert!(questions <= 20 + 7, "{questions} questions");
 }
@@ -640,7 +640,7 @@ fn states_stay_usable_after_a_handler_ran_into_a_limit() {
     let error_chain = test_env.refused(Event::PreRender, &mut context("a: 1", &[]));
     assert!(error_chain.contains("more memory than it may"), "{error_chain}");
     test_env.emit(Event::PostRender, &mut context("a: 1", &[]));
-    assert_eq!(test_env.ear.text(), "web: Info: post-render\t1000004");
+    assert_eq!(test_env.listener.text(), "web: Info: post-render\t1000004");
 }
 
 #[test]
@@ -682,7 +682,7 @@ fn the_type_definitions_name_every_module_and_event() {
 
 #[test]
 fn the_type_definitions_are_well_formed() {
-    // Declarations are for editors alone; as locals, the compiler reads them too.
+    // `declare` is for editors only; rewritten as locals, the compiler parses the declarations, too.
     let script = pintle_lua::TYPE_DEFINITIONS
         .replace(
             "declare function array<T>(items: { T }?): { T }",

@@ -26,7 +26,7 @@ pub enum Validation {
 pub enum Built {
     /// A single object.
     Object(Object),
-    /// A `List`, which counts as its items.
+    /// A `List`, which is expanded into its items.
     List {
         /// The list without its items; the cluster must know its kind, too.
         list: Object,

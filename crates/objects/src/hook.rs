@@ -149,7 +149,7 @@ fn word_list(annotations: &Map<Str>, name: &str) -> Vec<String> {
     }
 }
 
-/// A value without surrounding whitespace, in lower case. Go lower-cases rune by rune, never into two.
+/// A value without surrounding whitespace, in lower case. Go lower-cases rune by rune: one never becomes two.
 fn normal(word: &str) -> String {
     word.trim().chars().filter_map(|character| character.to_lowercase().next()).collect()
 }

@@ -14,7 +14,7 @@ enum FieldType {
     Texts,
     TextMap,
     Structs(&'static Struct),
-    /// Any value: the type decodes itself.
+    /// Any value: the Go type has its own `UnmarshalJSON`.
     Any,
 }
 
@@ -132,7 +132,7 @@ impl MetadataDecoder {
             }
             (FieldType::Int, value) => self.clash(value, field, "int64"),
             (FieldType::Time, Node::Str(text)) => {
-                // `metav1.Time` decodes itself; the error of such a type ends Go's decoder.
+                // `metav1.Time` has its own `UnmarshalJSON`, and the error of such a type ends Go's decoder.
                 GoTime::parse(RFC3339, text.as_bytes(), &Zone::utc())?;
             }
             (FieldType::Time, value) => return Err(clash(value, field, "string")),

@@ -93,7 +93,7 @@ impl Object {
         }
     }
 
-    /// Parses all objects of a manifest; items of lists count individually. `file` names the manifest in errors.
+    /// Parses all objects of a manifest; lists are expanded into their items. `file` names the manifest in errors.
     ///
     /// # Errors
     /// The first document that cannot be built; see [`build`].
@@ -131,7 +131,7 @@ impl Object {
 
     /// The object as JSON.
     pub fn to_json(&self) -> Vec<u8> {
-        // JSON cannot represent infinities only, and neither parser accepts these.
+        // Only NaN and infinities cannot be written as JSON, and neither parser accepts these.
         json::write_raw(&self.body).unwrap_or_default()
     }
 

@@ -2,7 +2,7 @@
 
 /// Splits `text` into documents at every line that starts with `---`.
 ///
-/// As Helm has it, only blanks after the three dashes belong to the separator: `---a: 1` leaves `a: 1`, and a line
+/// As in Helm, only blanks after the three dashes belong to the separator: `---a: 1` leaves `a: 1`, and a line
 /// `-----BEGIN` is cut as well. Leading white space of a document is dropped, trailing white space stays, and
 /// documents of nothing but white space do not count.
 pub fn split(text: &[u8]) -> Documents<'_> {

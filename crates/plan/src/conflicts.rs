@@ -16,8 +16,8 @@ pub enum ConflictPolicy {
     /// Fail, as Helm does.
     #[default]
     Fail,
-    /// Leave fields to other managers that are theirs by nature (replicas that were scaled, CA bundles that were
-    /// injected), and fail for all others.
+    /// Leave fields that others are expected to set (scaled replicas, injected CA bundles) to their managers, and fail for
+    /// all others.
     YieldInjected,
     /// Leave all fields to their managers.
     Yield,
@@ -66,7 +66,7 @@ impl FieldConflict {
         self.manager.split_once(" with subresource ").map_or("", |(_, rest)| quoted(rest))
     }
 
-    /// Whether the field is one that belongs to others by nature: replicas set through `scale` (an autoscaler, `kubectl
+    /// Whether the field is one that others are expected to set: replicas set through `scale` (an autoscaler, `kubectl
     /// scale`), and CA bundles, which controllers inject.
     fn is_injected(&self) -> bool {
         let is_scaled = self.field.ends_with(".replicas") && self.subresource() == "scale";
@@ -100,7 +100,7 @@ fn quoted(text: &str) -> &str {
 /// Checks the value of [`CONFLICT_POLICY`].
 ///
 /// # Errors
-/// The first rule that is none.
+/// The first invalid rule.
 pub fn check_rules(text: &str) -> Result<(), String> {
     for rule in text.split(',').map(str::trim).filter(|rule| !rule.is_empty()) {
         let word = rule.rsplit_once('=').map_or(rule, |(_, word)| word.trim());
@@ -161,8 +161,7 @@ fn without_keys(path: &str) -> String {
     plain
 }
 
-/// Splits behind a bracket: what is inside, and what follows the bracket that closes it. Brackets in quotes belong to a
-/// value.
+/// Splits the text after an opening bracket at the closing one. Brackets in quotes are part of a value.
 fn split_element(inner: &str) -> Option<(&str, &str)> {
     let end = outside_quotes(inner, b']').next()?;
     Some((&inner[..end], &inner[end + 1..]))
@@ -191,7 +190,7 @@ pub enum Elements {
 }
 
 /// A path of the server with quotes around keys that could be misread: `metadata.labels["example.com/team"]`. The server does
-/// not mark where a key ends, but the object that has the field does; what it does not have is left as it is.
+/// not escape dots in keys, so the keys are looked up in the object; a part that it does not have is left as it is.
 pub fn quoted_path(object: &Object, field: &str, elements: Elements) -> String {
     let mut path = String::with_capacity(field.len() + 4);
     quote_in_map(object.body(), field.trim_start_matches('.'), elements, &mut path);
@@ -228,7 +227,7 @@ fn quote_below(node: &Node, field: &str, elements: Elements, path: &mut String) 
 }
 
 /// The entry that a path of the server begins with. Keys may contain dots, and the server does not escape them: the
-/// longest key that fits is meant.
+/// longest matching key is taken.
 fn longest_key<'m>(map: &'m Map<Node>, path: &str) -> Option<(&'m Str, &'m Node)> {
     let fits = |key: &str| {
         path.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))

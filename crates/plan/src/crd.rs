@@ -78,7 +78,7 @@ fn schema(version: &Node) -> Option<&Node> {
 }
 
 fn compare(old: &Node, new: &Node, path: &mut Vec<String>, report: &mut dyn FnMut(&[String], String)) {
-    // Whatever the new schema does not declare stays in objects then.
+    // Nothing is pruned then: objects keep fields that the new schema does not declare.
     if keeps_everything(new) {
         return;
     }

@@ -89,7 +89,7 @@ pub fn segments(path: &str) -> Vec<Segment> {
     found
 }
 
-/// The text after an opening quote as [`push_key`] wrote it, and where it ends, behind the closing quote.
+/// Unescapes a key that [`push_key`] quoted, from after the opening quote, and returns the position after the closing one.
 fn unquoted(text: &str) -> (String, usize) {
     let mut key = String::new();
     let mut rest = text.chars();
@@ -103,7 +103,7 @@ fn unquoted(text: &str) -> (String, usize) {
     (key, text.len() - rest.as_str().len())
 }
 
-/// The character of an escape of Go's, after the backslash.
+/// Decodes a Go escape sequence, after its backslash.
 fn escaped(rest: &mut std::str::Chars<'_>) -> Option<char> {
     let width = match rest.next()? {
         'x' => 2,

@@ -14,13 +14,17 @@ pub fn managers(live: &Object, path: &str) -> Vec<String> {
         let Some(fields) = entry.get("fieldsV1").and_then(Node::as_map) else { return false };
         owns_path(fields, &segments, &body)
     };
-    let name = |entry: &Node| entry.get("manager").and_then(Node::as_str).map(str::to_owned);
-    let mut names: Vec<String> = entries.iter().filter(owns).filter_map(name).collect();
-    names.dedup();
+    let mut names: Vec<String> = Vec::new();
+    // A manager has an entry for each of its operations and subresources.
+    for name in entries.iter().filter(owns).filter_map(|entry| entry.get("manager")?.as_str()) {
+        if !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    }
     names
 }
 
-/// Whether a set of fields has a path. Items of lists are known by their keys, so `node` tells which item is meant.
+/// Whether a field set contains a path. It identifies list items by their keys, so `node` is needed to resolve an index.
 fn owns_path(fields: &Map<Node>, path: &[Segment], node: &Node) -> bool {
     let Some((first, rest)) = path.split_first() else { return true };
     let (name, child) = match first {
@@ -31,8 +35,7 @@ fn owns_path(fields: &Map<Node>, path: &[Segment], node: &Node) -> bool {
                 fields.keys().find(|name| item.is_some_and(|item| matches_item(name.as_bytes(), item)));
             match name {
                 Some(name) => (name.to_string(), item),
-                // The list is owned as a whole.
-                None => return fields.is_empty(),
+                None => return false,
             }
         }
     };
@@ -54,7 +57,7 @@ fn matches_item(name: &[u8], item: &Node) -> bool {
         });
     }
     let Some(value) = name.strip_prefix(b"v:") else { return false };
-    json::read_exact(value).is_ok_and(|value| value == *item)
+    json::read_exact(value).is_ok_and(|value| value == *item || same_number(&value, item))
 }
 
 fn same_number(a: &Node, b: &Node) -> bool {
@@ -83,5 +86,19 @@ mod tests {
         assert_eq!(managers(&live, "spec.c[0].image"), ["helm"]);
         assert_eq!(managers(&live, "metadata.labels[\"a.b/c\"]"), ["kubectl"]);
         assert!(managers(&live, "spec.other").is_empty());
+    }
+
+    #[test]
+    fn a_manager_with_several_entries_is_listed_once() {
+        let live = Object::read_json(
+            br#"{"kind":"Deployment","metadata":{"managedFields":[
+                {"manager":"helm","operation":"Apply","fieldsV1":{"f:spec":{"f:replicas":{}}}},
+                {"manager":"kubectl","operation":"Update","fieldsV1":{"f:spec":{"f:replicas":{}}}},
+                {"manager":"helm","operation":"Update","fieldsV1":{"f:spec":{"f:replicas":{},"f:ports":{"v:1":{}}}}}]},
+                "spec":{"replicas":2,"ports":[1.0]}}"#,
+        )
+        .expect("good JSON");
+        assert_eq!(managers(&live, "spec.replicas"), ["helm", "kubectl"]);
+        assert_eq!(managers(&live, "spec.ports[0]"), ["helm"]);
     }
 }

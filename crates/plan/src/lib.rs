@@ -4,7 +4,8 @@
 //! each object; [`removal`] reads what an uninstall deletes. [`patch`] computes the patches of client-side apply,
 //! [`ownership`] checks and sets the metadata that makes an object part of a release, [`managed_fields`] moves field
 //! ownership from client-side to server-side apply, and [`diff`] compares two trees. [`conflicts`] decides about fields of
-//! other managers, [`field_owners`] tells who they are, [`recreation`] about immutable fields, and [`crd`] finds what an update of a CRD would lose.
+//! other managers and [`recreation`] about immutable fields; [`field_owners`] finds the managers of a field, and [`crd`]
+//! what an update of a CRD would lose.
 //! [`sequence`] orders groups of objects that depend on each other.
 //!
 //! This crate reads no cluster, file or clock. The executor provides the live objects in a [`Snapshot`] and gets the

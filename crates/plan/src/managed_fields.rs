@@ -106,7 +106,7 @@ fn is_update_of(entry: &Node, managers: Managers) -> bool {
     is_entry(entry, "Update", |name| managers.contains(name))
 }
 
-/// Whether an entry has the operation, is not for a subresource, and its manager is one of those meant.
+/// Whether an entry has the operation, is not for a subresource, and has a manager that `is_meant` accepts.
 fn is_entry(entry: &Node, operation: &str, is_meant: impl Fn(&str) -> bool) -> bool {
     let text = |key| entry.get(key).and_then(Node::as_str).unwrap_or_default();
     is_meant(text("manager")) && text("operation") == operation && text("subresource").is_empty()

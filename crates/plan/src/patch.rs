@@ -18,7 +18,7 @@ pub use strategic::three_way_strategic;
 
 use pintle_objects::ObjectId;
 
-/// The groups in client-go's scheme, to whose Go types Helm converts objects, and which it so patches strategically.
+/// The groups in client-go's scheme. Helm converts their objects to Go types and so sends strategic merge patches for them.
 const BUILT_IN: [&str; 23] = [
     "",
     "admissionregistration.k8s.io",

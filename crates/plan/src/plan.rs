@@ -32,7 +32,7 @@ pub enum DeletionRule {
     /// Those that exist and whose live resource policy does not keep them: install, upgrade and rollback.
     #[default]
     ByLivePolicy,
-    /// All, without looking at them: uninstall. Helm reads the policy from the manifest then (see
+    /// All, without reading the live objects: uninstall. Helm reads the policy from the manifest then (see
     /// [`removal`](crate::removal)), and an object that is gone already is not an error.
     All,
 }

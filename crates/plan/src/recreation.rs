@@ -59,7 +59,7 @@ fn names(text: &str, id: &ObjectId) -> bool {
 }
 
 /// Returns the immutable fields that a rejected update would have changed, from the fields and messages of the causes.
-/// Some messages only name `spec`, and the fields that may change; then the others that differ are meant.
+/// Some messages name only `spec` and the fields that may change; then all other fields that differ are returned.
 pub fn immutable_fields<'c>(
     causes: impl IntoIterator<Item = (&'c str, &'c str)>,
     live: Option<&Object>,
@@ -100,8 +100,8 @@ fn changed_below(field: &str, message: &str, live: &Object, desired: &Object) ->
     };
     let differs = missing_or_changed(live.body(), desired.body()).into_iter();
     differs
-        // Quantities have several spellings; what the server normalizes to the same value is not meant, but cannot be
-        // told apart here.
+        // Quantities have several notations (`1`, `1000m`): one that differs in notation only has not changed, but that
+        // cannot be detected here.
         .filter(|difference| difference.after != Some(&Node::Nil))
         .filter_map(|difference| {
             let rest = difference.path.strip_prefix(field)?.strip_prefix('.')?;

@@ -201,7 +201,7 @@ impl Graph {
                 || node.chart.strip_prefix(chart).is_some_and(|rest| rest.starts_with("/charts/"))
         };
         for rule in order {
-            // Only nodes that have objects: a subchart that is disabled or renders nothing holds nobody up.
+            // Only nodes that have objects: a subchart that is disabled or renders nothing delays no other.
             let first = self.nodes.iter().enumerate().filter(|(_, node)| is_in(node, &rule.after));
             let first: Vec<usize> = first.map(|(index, _)| index).collect();
             for node in &mut self.nodes {
@@ -212,7 +212,7 @@ impl Graph {
         }
     }
 
-    /// The length of the longest way to each node.
+    /// The length of the longest path to each node.
     fn levels(&self) -> Result<Vec<usize>, Box<DependencyCycle>> {
         let mut levels: Vec<Option<usize>> = vec![None; self.nodes.len()];
         loop {
@@ -239,9 +239,9 @@ impl Graph {
         }
     }
 
-    /// Follows the dependencies of a node without a level until one comes again.
+    /// Finds a cycle: follows the dependencies of a node without a level until a node repeats.
     fn cycle(&self, levels: &[Option<usize>]) -> DependencyCycle {
-        // Every node without a level has a predecessor without one, so that following them must come back to a node.
+        // Every node without a level has a predecessor without one, so that following them must reach a node twice.
         let next =
             |node: usize| self.nodes[node].after.iter().copied().find(|first| levels[*first].is_none());
         let mut path: Vec<usize> = Vec::new();

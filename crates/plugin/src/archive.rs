@@ -115,7 +115,7 @@ fn write(content: &mut impl Read, path: &Path, mode: u32) -> Result<()> {
 #[cfg(unix)]
 fn set_mode(options: &mut OpenOptions, mode: u32) {
     use std::os::unix::fs::OpenOptionsExt as _;
-    // Bits such as setuid are for nobody to give.
+    // Setuid, setgid and sticky bits are dropped.
     options.mode(mode & 0o777);
 }
 

@@ -19,7 +19,7 @@ pub fn copy_dir(source: &Path, target: &Path) -> Result<()> {
         return Err(Error::File("destination already exists".to_owned()));
     }
     copy(source, target).inspect_err(|_| {
-        // The first error counts.
+        // The error of the copy is returned, not that of the cleanup.
         let _ = fs::remove_dir_all(target);
     })
 }

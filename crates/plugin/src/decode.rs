@@ -1,5 +1,5 @@
-//! Decodes a manifest as go-yaml v3 decodes a Go value: what does not fit is collected, with the line and the Go type, and
-//! the rest is taken all the same.
+//! Decodes a manifest as go-yaml v3 decodes a Go value: type mismatches are collected, with the line and the Go type, and the
+//! rest is still decoded.
 
 mod any;
 mod scalar;
@@ -191,7 +191,7 @@ impl<'o> Decoder<'o> {
                 *out = Decoded::Zero;
                 return Ok(true);
             }
-            // What is there stays.
+            // As in Go, null keeps the existing value.
             (_, Scalar::Nil) => return Ok(false),
             (GoType::String, Scalar::Binary(text)) => Decoded::Text(text),
             (GoType::String, _) => Decoded::Text(text()),
@@ -259,7 +259,7 @@ impl<'o> Decoder<'o> {
             self.mismatch(node, into);
             return Ok(false);
         }
-        // Where a map is merged into another, that other one is there already.
+        // During a merge (`<<`), `out` already has the entries of the target map.
         let mut entries = match std::mem::take(out) {
             Decoded::Map(entries) => entries,
             _ => BTreeMap::new(),
@@ -328,7 +328,7 @@ impl<'o> Decoder<'o> {
         }
     }
 
-    /// Decodes a key; nothing if it does not fit. Where it may be anything, it may be anything but a collection.
+    /// Decodes a key; `None` if it has the wrong type. Even where any type is allowed, a collection is an error.
     fn key(&mut self, node: NodeRef<'o>, into: &GoType) -> Result<Option<String>> {
         let mut key = Decoded::Zero;
         if matches!(into, GoType::Any) && !matches!(node.target().kind(), Kind::Scalar(_)) {
@@ -361,7 +361,7 @@ impl<'o> Decoder<'o> {
                 return fail("map merge requires map or sequence of maps as the value");
             }
             let mut map = Decoded::Map(std::mem::take(out));
-            // What is merged into a map of anything is one of strings here.
+            // A map that is merged into an untyped one is decoded with string keys.
             let into = if let GoType::Any = into { &ANY_MAP } else { into };
             let merged = self.unmarshal(other, into, &mut map);
             if let Decoded::Map(entries) = map {

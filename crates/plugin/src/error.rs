@@ -3,32 +3,32 @@
 use std::io;
 use std::path::Path;
 
-/// The outcome of what this crate does.
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// A failure.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A `plugin.yaml` that is not one.
+    /// An invalid `plugin.yaml`.
     #[error("{0}")]
     Manifest(String),
-    /// What was asked for makes no sense, or is not there.
+    /// An invalid argument, or something that does not exist.
     #[error("{0}")]
     Input(String),
-    /// A file that could not be worked with.
+    /// A file or folder that could not be read, written or created.
     #[error("{0}")]
     File(String),
     /// An archive that is refused.
     #[error("{0}")]
     Archive(String),
-    /// The git program, or what it found.
+    /// A failure of git, or a repository that cannot be used.
     #[error("{0}")]
     Git(String),
 }
 
 impl Error {
-    /// The same failure with words in front of it.
+    /// The same error with a prefix, as `front: text`.
     #[must_use]
     pub fn within(self, front: &str) -> Error {
         let text = format!("{front}: {self}");
@@ -48,7 +48,7 @@ pub(crate) fn refused(operation: &'static str, path: &Path) -> impl FnOnce(io::E
     move |error| Error::File(format!("{operation} {}: {}", path.display(), reason(&error)))
 }
 
-/// Makes a folder and those above it. Something else in its place is no folder, and not a file that exists, as in Go.
+/// Creates a folder and its parents. If a file is in its place, the error is `not a directory` and not `file exists`, as in Go.
 pub(crate) fn make_dir(path: &Path) -> Result<()> {
     std::fs::create_dir_all(path).map_err(|error| {
         let error = match error.kind() {

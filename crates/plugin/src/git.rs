@@ -1,4 +1,4 @@
-//! Plugins from repositories of git, by the rules of the library that Helm uses for them.
+//! Plugins from git repositories, by the rules of the library that Helm uses for them (Masterminds/vcs).
 
 use std::path::{Path, PathBuf};
 
@@ -58,7 +58,7 @@ impl<'g> Repository<'g> {
     /// The repository that a folder is a clone of.
     ///
     /// # Errors
-    /// Folders that are none.
+    /// A folder that is not a clone.
     pub fn existing(git: &'g dyn Git, local: PathBuf) -> Result<Repository<'g>> {
         if !local.join(".git").exists() {
             return Err(Error::Git(CANNOT_DETECT.to_owned()));
@@ -128,7 +128,7 @@ impl<'g> Repository<'g> {
         self.clean_submodules()
     }
 
-    /// Submodules as the version that is checked out has them, and none that an earlier one had.
+    /// Updates submodules to the checked-out version, and removes the folders of submodules that only an earlier one had.
     fn clean_submodules(&self) -> Result<()> {
         for (args, what) in [
             (&["submodule", "update", "--init", "--recursive"][..], "defensively updating submodules"),
@@ -251,7 +251,7 @@ fn detect(url: &str) -> Result<Detected> {
     if matches!(scheme, "git" | "git+ssh") {
         return Ok(Detected::Git);
     }
-    // Helm knows these, and needs their programs.
+    // Helm supports these if their programs are installed.
     let other = match scheme {
         "hg" => Some("hg"),
         "svn" | "svn+ssh" => Some("svn"),

@@ -14,7 +14,7 @@ use crate::source::{Source, base, is_plugin, plugin_name_of_archive, plugin_name
 
 const NO_MANIFEST: &str = "plugin metadata (plugin.yaml) missing";
 
-/// Where plugins and what belongs to them is kept.
+/// The folders of plugins, clones and temporary files.
 #[derive(Clone, Debug)]
 pub struct Locations {
     /// `<data>/plugins`: folders and archives are installed here, whatever `HELM_PLUGINS` says.
@@ -50,7 +50,7 @@ impl Installer<'_> {
             Source::Oci(reference) => (plugins, plugin_name_of_oci(reference)),
             Source::Git(url) => (plugins, base(url).to_owned()),
         };
-        // `/`, `.` and nothing are the folder itself, which is there and so not free.
+        // An empty name, `/` and `.` stand for the folder itself, which exists, so that `check_free` rejects it.
         match name.trim_matches('/') {
             "" | "." => folder.clone(),
             name => folder.join(name),
@@ -79,7 +79,7 @@ impl Installer<'_> {
     /// Links a folder.
     ///
     /// # Errors
-    /// What is no folder of a plugin.
+    /// A source that is not a folder with a plugin.
     pub fn link(&self) -> Result<()> {
         let (Source::Folder(source) | Source::OtherFile(source)) = &self.source else {
             return Err(Error::Input("only folders are linked".to_owned()));
@@ -140,7 +140,7 @@ impl Installer<'_> {
         dirs.sort();
         dirs.into_iter().find(|dir| is_plugin(dir)).ok_or_else(|| match self.source {
             Source::Oci(_) => Error::Input(NO_MANIFEST.to_owned()),
-            // Helm unpacks these in its cache.
+            // Helm unpacks downloads in its cache, and its text has that path.
             _ => Error::Input(format!(
                 "plugin.yaml not found in {} or its immediate subdirectories",
                 match &self.source {

@@ -57,8 +57,8 @@ fn read(file: &Path) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Loads the plugins in the folders below `base`, in the order of the names of these. What cannot be loaded is left out,
-/// with a warning in `log`.
+/// Loads the plugins in the folders below `base`, sorted by folder name. What cannot be loaded is left out, with a warning in
+/// `log`.
 pub fn load_all(base: &Path, log: &mut Vec<LogLine>) -> Vec<Plugin> {
     let mut plugins = Vec::new();
     for dir in folders(base) {
@@ -76,7 +76,7 @@ pub fn load_all(base: &Path, log: &mut Vec<LogLine>) -> Vec<Plugin> {
 /// Checks that no two plugins of a folder have the same name.
 ///
 /// # Errors
-/// Two that do.
+/// Two plugins with the same name.
 pub fn check_duplicates(plugins: &[Plugin]) -> Result<()> {
     match find_duplicate(plugins) {
         Some((first, second)) => Err(Error::Input(format!(
@@ -97,7 +97,7 @@ fn find_duplicate(plugins: &[Plugin]) -> Option<(&Plugin, &Plugin)> {
     })
 }
 
-/// The folders below `base` that have a manifest, sorted by name. Nothing that cannot be listed has any.
+/// The folders below `base` that have a manifest, sorted by name; none if `base` cannot be listed.
 fn folders(base: &Path) -> Vec<PathBuf> {
     let listed = if base.as_os_str().is_empty() { Path::new(".") } else { base };
     let Ok(entries) = std::fs::read_dir(listed) else { return Vec::new() };

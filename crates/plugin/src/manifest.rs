@@ -124,7 +124,7 @@ pub struct ExtismConfig {
     pub max_http_bytes: u64,
     /// The most bytes of all variables.
     pub max_variable_bytes: u64,
-    /// What the module can ask for by name.
+    /// Configuration values that the module can read by name.
     pub config: BTreeMap<String, String>,
     /// The hosts that the module may send HTTP requests to.
     pub allowed_hosts: Vec<String>,
@@ -171,7 +171,7 @@ pub struct Metadata {
     pub plugin_type: PluginType,
     /// The version; empty if a manifest of the old generation has none.
     pub version: String,
-    /// Where the plugin comes from, by its own words.
+    /// The URL of the plugin's source, as the manifest states it.
     pub source_url: String,
     /// The settings of the command. A plugin of the old generation that has a command and downloaders is both, as it
     /// was in Helm 3.

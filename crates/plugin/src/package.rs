@@ -21,7 +21,7 @@ pub fn archive_name(metadata: &Metadata) -> String {
 /// Packs the folder of a plugin, with everything below a folder of the plugin's name.
 ///
 /// # Errors
-/// Files that cannot be read, and links and devices, which no archive may have that is installed.
+/// Files that cannot be read, and links and devices, which are rejected when an archive is installed.
 pub fn pack(dir: &Path, name: &str) -> Result<Vec<u8>> {
     let mut builder = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::default()));
     add(&mut builder, dir, Path::new(name))?;

@@ -1,4 +1,4 @@
-//! What lists of plugins say about the signature of one.
+//! The signature status of plugins, as `plugin list` shows it.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::manifest::Metadata;
 use crate::package::archive_name;
 
 /// The state of the signature of an installed plugin, as Helm judges it: by the name of the plugin below `<data>/plugins`,
-/// and without asking who signed.
+/// and without verifying the signer.
 pub fn signing_status(data: &Path, metadata: &Metadata) -> &'static str {
     match fs::symlink_metadata(data.join(&metadata.name)) {
         Err(_) => return "unknown",

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 /// How long lines are.
 const WIDTH: usize = 64;
 
-/// Padding is not needed to know what is meant, and some tools leave it out.
+/// Padding is optional, because some tools leave it out.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
@@ -53,7 +53,7 @@ pub(crate) fn decode(text: &[u8], kinds: &[&str]) -> Result<Vec<u8>> {
         if in_headers && (line.is_empty() || !line.contains(&b':')) {
             in_headers = false;
         }
-        // A line that begins with the sign for padding is the checksum: signatures tell damage better than it does.
+        // A line that begins with `=` is the checksum. It is ignored: damage is detected by the signature.
         if !in_headers && !line.starts_with(b"=") {
             body.extend_from_slice(line);
         }

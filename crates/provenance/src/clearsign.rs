@@ -1,4 +1,4 @@
-//! The frame around a signed text, as Go's library writes and reads it.
+//! The cleartext signature framework, as Go's library writes and reads it.
 
 use crate::armor;
 
@@ -10,18 +10,18 @@ const END: &[u8] = b"\n-----END PGP SIGNATURE-----";
 const HASHES: &[&str] =
     &["MD5", "SHA1", "RIPEMD160", "SHA224", "SHA256", "SHA384", "SHA512", "SHA3-256", "SHA3-512"];
 
-/// A signed text that was taken apart.
+/// A parsed clear-signed text.
 #[derive(Debug)]
 pub(crate) struct Block {
     /// The text, with single line feeds.
     pub(crate) text: Vec<u8>,
-    /// What was signed: the same with the line breaks that signatures are over.
+    /// The signed bytes: the text in canonical form (see `canonical`).
     pub(crate) signed: Vec<u8>,
     /// The packets of the signature.
     pub(crate) signature: Vec<u8>,
 }
 
-/// What a signature over `text` is made of: no blanks at the ends of lines, and line breaks of two characters.
+/// The canonical form of `text` that is signed: without white space at the ends of lines, and with CRLF line breaks.
 pub(crate) fn canonical(text: &[u8]) -> Vec<u8> {
     text.split(|byte| *byte == b'\n')
         .map(|line| trim_end(line, b" \t\r"))
@@ -29,7 +29,7 @@ pub(crate) fn canonical(text: &[u8]) -> Vec<u8> {
         .join(&b"\r\n"[..])
 }
 
-/// Puts a text and the packets of its signature together.
+/// Writes a clear-signed text from the text and the packets of its signature.
 pub(crate) fn encode(text: &[u8], hash: &str, signature: &[u8]) -> Vec<u8> {
     let mut out = [START, b"\nHash: ", hash.as_bytes(), b"\n\n"].concat();
     for line in text.split(|byte| *byte == b'\n') {

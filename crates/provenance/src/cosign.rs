@@ -9,7 +9,7 @@ use pintle_tree::Node;
 
 use crate::error::{Error, Result};
 
-/// What a payload says that it is.
+/// The value of `critical.type` in a payload.
 const KIND: &str = "cosign container image signature";
 
 /// A signature as cosign stores it beside a manifest.
@@ -17,13 +17,13 @@ const KIND: &str = "cosign container image signature";
 pub struct CosignSignature<'s> {
     /// The payload that was signed, or the whole bundle.
     pub content: &'s [u8],
-    /// Whether it is a bundle, which has everything else.
+    /// Whether it is a bundle, which includes the other fields.
     pub is_bundle: bool,
     /// The signature in Base64.
     pub signature: &'s str,
     /// The certificate of the signer (PEM); empty for signatures with a key.
     pub certificate: &'s str,
-    /// The entry of the log (JSON); may be empty.
+    /// The transparency log entry (JSON); may be empty.
     pub log_entry: &'s str,
     /// The timestamp of an authority (JSON); may be empty.
     pub timestamp: &'s str,
@@ -85,7 +85,7 @@ pub fn verify_cosign(key: &PublicKey, signatures: &[CosignSignature<'_>], manife
         if one.is_bundle {
             return crate::keyless::is_bundle_by(key, one.content, manifest);
         }
-        // What was not signed is not even read.
+        // The payload is parsed only after its signature was verified.
         let signature = STANDARD.decode(one.signature.trim()).unwrap_or_default();
         key.has_signed(one.content, &signature) && is_about(one.content, manifest)
     };

@@ -1,4 +1,4 @@
-//! A key with its subkeys, and what its owner says about them.
+//! A key with its subkeys, and their self-signatures.
 
 use pgp::composed::{PublicOrSecret, SignedPublicKey, SignedSecretKey};
 use pgp::crypto::hash::HashAlgorithm;
@@ -15,14 +15,14 @@ pub struct Entity {
     pub(crate) secret: Option<SignedSecretKey>,
 }
 
-/// One of the keys that can have made a signature, with what its owner says about it.
+/// A primary key or subkey that may have made a signature.
 pub(crate) struct Candidate<'e> {
     pub(crate) entity: &'e Entity,
-    /// Which subkey; none for the key itself.
+    /// The index of the subkey; `None` for the primary key.
     pub(crate) subkey: Option<usize>,
 }
 
-/// What the owner of a key says about it.
+/// The newest self-signature of a key (certification or subkey binding), and whether it was revoked.
 #[derive(Clone, Copy)]
 pub(crate) struct Binding<'e> {
     pub(crate) signature: &'e Signature,
@@ -48,7 +48,7 @@ impl Entity {
         hex(self.public.primary_key.fingerprint().as_bytes()).to_ascii_uppercase()
     }
 
-    /// Whether the secret half is here.
+    /// Whether the secret key is available.
     pub fn is_secret(&self) -> bool {
         self.secret.is_some()
     }
@@ -63,10 +63,10 @@ impl Entity {
             || self.public.public_subkeys.iter().any(|subkey| matches(&subkey.key))
     }
 
-    /// The newest word of the owner about a user id.
+    /// The newest self-signature of a user id.
     fn binding_of(&self, user: &pgp::types::SignedUser) -> Option<Binding<'_>> {
         let key = &self.public.primary_key;
-        // The signatures live as long as the entity; looking the user up again says so to the compiler.
+        // The user is looked up again to get references with the lifetime of the entity.
         let user = self.public.details.users.iter().find(|known| std::ptr::eq(*known, user))?;
         let own = user.signatures.iter().filter(|signature| {
             is_by(signature, key) && signature.verify_certification(key, Tag::UserId, &user.id).is_ok()
@@ -74,7 +74,7 @@ impl Entity {
         newest(own, SignatureType::CertRevocation)
     }
 
-    /// What the owner says about the key itself, by the user id that comes first.
+    /// The self-signature of the primary key: that of its primary user id, or else the newest; revoked ones last.
     fn own_binding(&self) -> Option<Binding<'_>> {
         let mut best: Option<Binding<'_>> = None;
         for user in &self.public.details.users {
@@ -89,14 +89,14 @@ impl Entity {
         best
     }
 
-    /// What the owner says about a subkey.
+    /// The newest valid binding signature of a subkey.
     fn subkey_binding(&self, index: usize) -> Option<Binding<'_>> {
         let (key, subkey) = (&self.public.primary_key, self.public.public_subkeys.get(index)?);
         let bound = subkey.signatures.iter().filter(|signature| {
             if signature.verify_subkey_binding(key, &subkey.key).is_err() {
                 return false;
             }
-            // A subkey that signs must say itself whose it is, or anyone could take it for theirs.
+            // A signing subkey must be cross-certified, or anyone could bind it to their own primary key.
             let needs_consent =
                 signature.typ() == Some(SignatureType::SubkeyBinding) && signature.key_flags().sign();
             !needs_consent
@@ -127,12 +127,12 @@ impl Candidate<'_> {
         }
     }
 
-    /// Whether the signature says that this key has made it.
+    /// Whether the signature names this key as its issuer.
     pub(crate) fn is_issuer_of(&self, signature: &Signature) -> bool {
         is_by(signature, self.details())
     }
 
-    /// What the owner says about the key, if it may sign.
+    /// The binding of the key, if its key flags allow signing.
     pub(crate) fn signing_binding(&self) -> Option<Binding<'_>> {
         let binding = match self.subkey {
             None => self.entity.own_binding(),
@@ -150,7 +150,7 @@ impl Candidate<'_> {
         outcome.map_err(|error| Error::BadSignature { reason: complaint(&error, self.details()) })
     }
 
-    /// Whether a good signature of the key counts at this time: nothing revoked, nothing too old.
+    /// Checks that, at this time, nothing is revoked, expired or from the future.
     pub(crate) fn is_current(&self, signature: &Signature, now: u64) -> Result<()> {
         let own = self.entity.own_binding().ok_or(Error::UnknownEntity)?;
         let subkey = match self.subkey {
@@ -187,7 +187,7 @@ impl Candidate<'_> {
     }
 }
 
-/// The newest of these signatures, and whether one of them takes the others back.
+/// The newest of these signatures, and whether one of them is a revocation.
 fn newest<'e>(
     signatures: impl Iterator<Item = &'e Signature>,
     revocation: SignatureType,
@@ -220,7 +220,7 @@ fn critical_notation(signature: &Signature) -> Option<String> {
     })
 }
 
-/// Why a signature does not fit, in the words of Go's library.
+/// Why a signature is invalid, with the error text of Go's library.
 fn complaint(error: &pgp::errors::Error, key: &dyn KeyDetails) -> String {
     use pgp::crypto::public_key::PublicKeyAlgorithm as Algorithm;
     if error.to_string().contains("invalid signed hash value") {
@@ -238,8 +238,8 @@ fn complaint(error: &pgp::errors::Error, key: &dyn KeyDetails) -> String {
     format!("{algorithm} verification failure")
 }
 
-/// Whether texts may be signed with this digest, by the rule of Go's library. SHA-1 is among them: `pgp` computes it in the
-/// way that notices the known attacks.
+/// Whether signatures may use this hash algorithm, by the rule of Go's library. SHA-1 is accepted: `pgp` computes it with
+/// collision detection.
 pub(crate) fn is_acceptable(hash: Option<HashAlgorithm>) -> bool {
     use HashAlgorithm::{Sha1, Sha3_256, Sha3_512, Sha224, Sha256, Sha384, Sha512};
     matches!(hash, Some(Sha1 | Sha224 | Sha256 | Sha384 | Sha512 | Sha3_256 | Sha3_512))

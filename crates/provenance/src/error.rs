@@ -12,7 +12,7 @@ pub enum Error {
     /// The keyring has no key by that name.
     #[error("private key not found")]
     NoKey,
-    /// The key is there, and its secret half is not.
+    /// The keyring has only the public key.
     #[error("provided key is not a private key. Try providing a keyring with secret keys")]
     NotPrivate,
     /// Several keys have the text in a user id.
@@ -42,10 +42,10 @@ pub enum Error {
     /// The key was revoked.
     #[error("openpgp: signature made by revoked key")]
     Revoked,
-    /// The key is too old.
+    /// The key has expired.
     #[error("openpgp: key expired")]
     KeyExpired,
-    /// The signature is too old.
+    /// The signature has expired.
     #[error("openpgp: signature expired")]
     SignatureExpired,
     /// The signature is not for this text, or not by this key.
@@ -88,25 +88,25 @@ pub enum Error {
         /// The digest of the file.
         found: String,
     },
-    /// A key for cosign that is none.
+    /// An invalid or unsupported public key for cosign signatures.
     #[error("this is no public key for signatures of cosign (PEM, ECDSA on P-256 or Ed25519)")]
     CosignKey,
-    /// Nobody has signed the manifest.
+    /// The manifest has no signature.
     #[error("no signatures found")]
     NoCosignSignature,
-    /// Somebody has signed the manifest, but not with this key, or for another one.
+    /// The manifest has signatures, but none with this key and for this manifest.
     #[error("no matching signatures: {found} found, and none of them is by this key for this manifest")]
     OtherCosignSignature {
         /// How many there are.
         found: usize,
     },
-    /// A file that is no trusted root.
+    /// An invalid trusted root.
     #[error("this is no trusted root of sigstore: {reason}")]
     TrustedRoot {
         /// What is wrong with it.
         reason: String,
     },
-    /// Somebody has signed the manifest, but nobody who was asked for, or not in a way that can be trusted.
+    /// The manifest has signatures, but none that is valid and by an accepted signer.
     #[error("no matching signatures: {}", reasons.join("; "))]
     OtherSigner {
         /// What is wrong with each.

@@ -1,10 +1,10 @@
-//! Signatures of cosign without a key that anybody keeps: the signer proved an identity to a certificate authority (Fulcio),
-//! which certified a key for some minutes, and the signature was written into a public log (Rekor). What vouches for both is
-//! in a file, the trusted root, so that nothing is asked over the network.
+//! Keyless signatures of cosign: the signer proved an identity to a certificate authority (Fulcio), which certified a key
+//! for some minutes, and the signature was recorded in a transparency log (Rekor). Both are verified against a file, the
+//! trusted root, so that no network access is needed.
 //!
 //! The checks themselves (chain, times, timestamps of certificates, proofs of the log, consistency) are those of the crate
-//! `sigstore-verify` ([decision 0025](../../../docs/decisions/0025-keyless-signatures.md)); here is what cosign makes of
-//! them, and the cryptography that it uses.
+//! `sigstore-verify` ([decision 0025](../../../docs/decisions/0025-keyless-signatures.md)); this module adds cosign's formats
+//! and the crypto provider.
 
 mod crypto;
 
@@ -17,16 +17,16 @@ use sigstore_verify::{PublicKeyVerificationPolicy, VerificationPolicy, Verifier}
 use crate::cosign::{CosignSignature, PublicKey, is_about};
 use crate::error::{Error, Result};
 
-/// What a statement of cosign says about an image, in a bundle.
+/// The `predicateType` of cosign's statement in a bundle.
 const SIGNED: &str = "https://sigstore.dev/cosign/sign/v1";
 
-/// The kind of text that a bundle signs.
+/// The payload type of the DSSE envelope in a bundle.
 const STATEMENT: &str = "application/vnd.in-toto+json";
 
 /// A root without authorities: enough for bundles that were signed with a key.
 const NOBODY: &str = r#"{"mediaType":"application/vnd.dev.sigstore.trustedroot+json;version=0.1"}"#;
 
-/// Whom to trust: the authorities that certify identities and timestamps, and the logs.
+/// The trusted certificate authorities, timestamp authorities and transparency logs.
 #[derive(Clone, Debug)]
 pub struct TrustedRoot(sigstore_verify::trust_root::TrustedRoot);
 
@@ -47,9 +47,9 @@ impl TrustedRoot {
 /// Who has signed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signer {
-    /// An address of mail, or the URL of a workflow.
+    /// An email address, or the URL of a workflow.
     pub identity: String,
-    /// Who vouches for it.
+    /// The OIDC issuer of the identity.
     pub issuer: String,
 }
 
@@ -81,7 +81,7 @@ pub fn verify_keyless(
     Err(if reasons.is_empty() { Error::NoCosignSignature } else { Error::OtherSigner { reasons } })
 }
 
-/// Who made a signature that is good.
+/// Verifies a signature and returns its signer.
 fn signer(
     verifier: &Verifier,
     signature: &CosignSignature<'_>,
@@ -123,8 +123,7 @@ fn digest(manifest: &str) -> std::result::Result<Sha256Hash, String> {
     Sha256Hash::from_hex(hex).map_err(|error| error.to_string())
 }
 
-/// Whether a bundle says of what it names that it was signed, and not something else about it. Who is named was compared
-/// before.
+/// Whether a bundle is a signature, and not another attestation about its subject. The subject was compared before.
 fn is_statement(bundle: &Bundle) -> bool {
     let SignatureContent::DsseEnvelope(envelope) = &bundle.content else { return false };
     let statement = pintle_tree::json::read_exact(envelope.payload.as_bytes());
@@ -133,8 +132,8 @@ fn is_statement(bundle: &Bundle) -> bool {
             .is_ok_and(|statement| statement.get("predicateType").and_then(Node::as_str) == Some(SIGNED))
 }
 
-/// Whether a bundle was signed with a key, and is about the manifest with this digest. As with other signatures by a key, the
-/// log is not looked at.
+/// Whether a bundle was signed with this key, and is about the manifest with this digest. As with other signatures by a
+/// key, the transparency log is not checked.
 pub(crate) fn is_bundle_by(key: &PublicKey, bundle: &[u8], manifest: &str) -> bool {
     crypto::install();
     let checked = || {
@@ -148,7 +147,7 @@ pub(crate) fn is_bundle_by(key: &PublicKey, bundle: &[u8], manifest: &str) -> bo
     checked().unwrap_or(false)
 }
 
-/// What cosign keeps in several annotations, as one bundle.
+/// Converts the annotations of a signature into one bundle.
 fn bundle_of(signature: &CosignSignature<'_>) -> std::result::Result<String, String> {
     if signature.certificate.is_empty() {
         return Err("it was signed with a key".to_owned());
@@ -188,7 +187,7 @@ fn bundle_of(signature: &CosignSignature<'_>) -> std::result::Result<String, Str
     ))
 }
 
-/// What is between the first two lines with dashes.
+/// The Base64 text of the first PEM block.
 fn pem_content(pem: &str) -> String {
     pem.lines()
         .skip_while(|line| !line.starts_with("-----BEGIN"))

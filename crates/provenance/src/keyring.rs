@@ -75,7 +75,7 @@ impl Keyring {
     pub fn find(&self, id: &str) -> Result<&Entity> {
         let mut candidate: Option<&Entity> = None;
         let mut is_vague = false;
-        // Of two copies of a key, the one with the secret half is meant.
+        // Of two copies of a key, the one with the secret key is preferred.
         let better = |known: Option<&Entity>, entity: &Entity| {
             known.is_none_or(|known| entity.is_secret() && !known.is_secret())
         };
@@ -110,7 +110,7 @@ impl Keyring {
         }
         let all = || self.entities.iter().filter(|entity| entity.answers_to(&id));
         let first = all().next()?;
-        // Short ids are easy to forge: they count only if they mean one key.
+        // Short ids are easy to forge, so an ambiguous one matches no key.
         if all().any(|entity| entity.fingerprint() != first.fingerprint()) {
             return None;
         }

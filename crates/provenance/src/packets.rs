@@ -1,4 +1,4 @@
-//! The frames of OpenPGP packets: which bytes belong to which.
+//! Splits OpenPGP data into packets.
 
 use crate::error::{Error, Result};
 
@@ -7,8 +7,8 @@ pub(crate) const SIGNATURE: u8 = 2;
 pub(crate) const SECRET_KEY: u8 = 5;
 pub(crate) const PUBLIC_KEY: u8 = 6;
 
-/// Tags of what makes a key: keys, subkeys, user ids and attributes, and signatures. GnuPG keeps notes of its own about
-/// trust between them.
+/// The packet tags that make up a key: keys, subkeys, user ids and attributes, and signatures. Others are left out, such
+/// as GnuPG's trust packets between them.
 pub(crate) const KEY_PARTS: &[u8] = &[SIGNATURE, SECRET_KEY, PUBLIC_KEY, 7, 13, 14, 17];
 
 /// One packet with its header.

@@ -14,7 +14,7 @@ impl Entity {
     ///
     /// # Errors
     ///
-    /// When the secret half is not here, or is only a stub.
+    /// When the secret key is missing, or is only a stub.
     pub fn needs_passphrase(&self) -> Result<bool> {
         let key = SigningHalf::of(self)?;
         Ok(key.params().is_encrypted())
@@ -28,7 +28,7 @@ enum SigningHalf<'e> {
 }
 
 impl<'e> SigningHalf<'e> {
-    /// The key itself, as Helm has it, unless it may not sign or is a stub, and a subkey can.
+    /// The primary key, as in Helm, unless it may not sign or is a stub, and a subkey can sign.
     fn of(entity: &'e Entity) -> Result<SigningHalf<'e>> {
         let secret: &SignedSecretKey = entity.secret.as_ref().ok_or(Error::NotPrivate)?;
         let halves = entity.candidates().filter(|candidate| candidate.signing_binding().is_some());
@@ -65,7 +65,7 @@ impl<'e> SigningHalf<'e> {
     }
 }
 
-/// Whether the secret is elsewhere, as on a smartcard: GnuPG marks that with a way of encrypting that is none.
+/// Whether the secret key is kept elsewhere, as on a smartcard: GnuPG marks that with an S2K type of its own.
 fn is_stub(params: &SecretParams) -> bool {
     const GNU: u8 = 101;
     match params {
@@ -123,7 +123,7 @@ fn signature(
         Subpacket::regular(SubpacketData::IssuerFingerprint(key.fingerprint()))?,
     ];
     if key.version() != KeyVersion::V6 {
-        // Helm finds the key by this and not by the fingerprint.
+        // Helm looks the key up by its key id, not by the fingerprint.
         config.hashed_subpackets.push(Subpacket::regular(SubpacketData::IssuerKeyId(key.legacy_key_id()))?);
     }
     config.sign(key, password, canonical)

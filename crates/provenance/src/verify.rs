@@ -29,7 +29,7 @@ pub struct Verified {
 ///
 /// # Errors
 ///
-/// Everything that is not a good signature, by a good key, over the right digest.
+/// When the signature is invalid, the key is unknown, revoked or expired, or the digest differs.
 pub fn verify(keyring: &Keyring, provenance: &[u8], name: &str, digest: &str, now: u64) -> Result<Verified> {
     if provenance.len() > PROVENANCE_LIMIT {
         return Err(Error::TooLarge { what: "the provenance file", limit: PROVENANCE_LIMIT });
@@ -44,13 +44,13 @@ pub fn verify(keyring: &Keyring, provenance: &[u8], name: &str, digest: &str, no
     Ok(Verified { signed_by: entity.user_ids(), fingerprint: entity.fingerprint(), file_hash: found })
 }
 
-/// The files that a provenance file is about, with their digests, without asking who signed it. `None` if it is no
+/// The files that a provenance file names, with their digests; the signature is not verified. `None` if it is not a
 /// signed text.
 pub fn signed_digests(provenance: &[u8]) -> Option<Vec<(String, String)>> {
     clearsign::decode(provenance).map(|block| digests(&block.text))
 }
 
-/// Who signed a text: the first signature by a key that is known counts.
+/// The key that signed a text. The first signature by a key of the keyring decides.
 fn signer<'k>(keyring: &'k Keyring, block: &clearsign::Block, now: u64) -> Result<&'k Entity> {
     for signature in signatures(&block.signature)? {
         let known: Vec<Candidate<'_>> = keyring
@@ -76,7 +76,7 @@ fn signer<'k>(keyring: &'k Keyring, block: &clearsign::Block, now: u64) -> Resul
     Err(Error::UnknownEntity)
 }
 
-/// The signatures that can be understood; others are passed over.
+/// The signatures of a supported kind; others are skipped.
 fn signatures(packets: &[u8]) -> Result<Vec<Signature>> {
     let mut found = Vec::new();
     for frame in frames(packets)?.into_iter().take(SIGNATURES) {

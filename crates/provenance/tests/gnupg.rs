@@ -11,13 +11,13 @@ const NAME: &str = "web-1.0.0.tgz";
 const METADATA: &[u8] =
     b"apiVersion: v2\ndescription: |-\n  - dashes -\n  and blanks\nname: web\nversion: 1.0.0\n";
 
-/// A home of GnuPG with keys of several kinds.
+/// A GnuPG home directory with keys of several kinds.
 struct Gnupg {
     home: TempDir,
 }
 
 impl Gnupg {
-    /// GnuPG, with all keys made once for all tests; nothing if it is not installed.
+    /// The keys are generated once for all tests; `None` if GnuPG is not installed.
     fn new() -> Option<&'static Gnupg> {
         static SHARED: OnceLock<Option<Gnupg>> = OnceLock::new();
         SHARED.get_or_init(Gnupg::make).as_ref()
@@ -41,7 +41,7 @@ impl Gnupg {
             gnupg
                 .run(&["--passphrase", passphrase, "--quick-gen-key", user, kind, "sign,cert", "never"], b"");
         }
-        // Made and over long ago.
+        // A key that expired long ago.
         gnupg.run(
             &[
                 "--faked-system-time",
@@ -262,7 +262,7 @@ fn stubs_of_secret_keys_are_told_from_keys() {
             .unwrap();
     assert!(alone.find("edwards@").unwrap().needs_passphrase().is_ok());
     gnupg.run(&["--passphrase", "", "--quick-add-key", &fingerprint, "ed25519", "sign", "never"], b"");
-    // The key itself is a stub here, and its subkey signs.
+    // The primary key is a stub here, and its subkey signs.
     let ring = Keyring::read(&subkeys("stub@")).unwrap();
     let provenance = sign(ring.find("stub@").unwrap(), None, &text(b"archive"), now()).unwrap();
     let public = gnupg.public("stub@");
@@ -270,7 +270,7 @@ fn stubs_of_secret_keys_are_told_from_keys() {
     if let Some(theirs) = helm(&public, &provenance) {
         assert_eq!(outcome(&public, &provenance), theirs);
     }
-    // The secret half of the subkey is gone, too: nothing is left to sign with.
+    // The secret key of the subkey is missing, too: nothing is left to sign with.
     let subkey = gnupg.run(&["--with-colons", "--with-keygrip", "--list-secret-keys", "stub@"], b"").stdout;
     let subkey = String::from_utf8(subkey).unwrap();
     let grip = subkey.lines().filter(|line| line.starts_with("grp:")).nth(1).unwrap().trim_matches(':');

@@ -1,4 +1,4 @@
-//! Signatures of cosign without a key.
+//! Keyless signatures of cosign.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
 use pintle_provenance::{CosignSignature, Error, Signer, TrustedRoot, verify_keyless};
@@ -57,7 +57,7 @@ fn the_signer_of_annotations_and_of_bundles_is_told() {
         assert_eq!(check(&sigstore, &[bundled("{}"), signature], ANNE), Ok(anne.clone()));
         let other = reason(check(&sigstore, &[signature], "bob@example.com"));
         assert_eq!(other, format!("signed by {ANNE}, for whom {ISSUER} vouches"));
-        // Nobody vouches for the authority and the logs.
+        // The authority and the logs are not in the trusted root.
         reason(check(&Sigstore::new(20), &[signature], ANNE));
     }
     let workflow = "https://github.com/example/charts/.github/workflows/release.yaml@refs/tags/v1";
@@ -74,9 +74,9 @@ fn a_signature_is_good_for_its_manifest_only() {
     let keyless = sigstore.sign(&content, ANNE, ISSUER);
     assert_eq!(reason(check(&sigstore, &[annotated(&content, &keyless)], ANNE)), "it signs something else");
     reason(check(&sigstore, &[bundled(&sigstore.bundle(&other, PREDICATE, ANNE, ISSUER))], ANNE));
-    // The payload was exchanged.
+    // The payload was replaced.
     reason(check(&sigstore, &[annotated(&payload(MANIFEST), &keyless)], ANNE));
-    // Something was said about the manifest, but not that it was signed.
+    // An attestation about the manifest is not a signature of it.
     let bundle = sigstore.bundle(MANIFEST, "https://slsa.dev/provenance/v1", ANNE, ISSUER);
     assert_eq!(reason(check(&sigstore, &[bundled(&bundle)], ANNE)), "it signs something else");
 }
@@ -92,12 +92,12 @@ fn what_was_changed_is_refused() {
     assert_eq!(refused(Keyless { certificate: String::new(), ..good() }), "it was signed with a key");
     // The entry of the log is about another certificate.
     refused(Keyless { certificate: bob.certificate, ..good() });
-    // The time of the log is part of its promise, and the certificate was good for ten minutes.
+    // The log signs the time of the entry, and the certificate was valid for ten minutes.
     let later = good().log_entry.replace("\"integratedTime\":17", "\"integratedTime\":18");
     refused(Keyless { log_entry: later, ..good() });
     refused(Keyless { signature: "AAAA".to_owned(), ..good() });
     refused(Keyless { signature: "no base64!".to_owned(), ..good() });
-    // Another authority, whose log is trusted.
+    // Another authority and other logs, none of which is trusted.
     let stranger = Sigstore::new(30);
     refused(stranger.sign(&content, ANNE, ISSUER));
     let bundle = sigstore.bundle(MANIFEST, PREDICATE, ANNE, ISSUER);

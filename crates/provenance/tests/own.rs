@@ -137,7 +137,7 @@ fn a_subkey_signs_where_the_key_itself_may_not() {
     let key = key("Sub <s@example.com>", None, true);
     let provenance = signed(&key, None, b"archive");
     assert!(check(&public(&key), &provenance, b"archive", now()).is_ok());
-    // Without its binding the subkey is nobody's.
+    // Without its binding signature, the subkey does not belong to the primary key.
     let mut stolen = key.to_public_key();
     stolen.public_subkeys[0].signatures.clear();
     assert!(check(&stolen.to_bytes().unwrap(), &provenance, b"archive", now()).is_err());
@@ -172,7 +172,7 @@ fn keys_are_found_by_user_id_part_of_it_key_id_and_fingerprint() {
     );
     assert_eq!(ring.find("nobody").unwrap_err().to_string(), "private key not found");
     assert_eq!(ring.find("deadbeef").unwrap_err(), Error::NoKey);
-    // The same key twice is one key, and the secret half is the one that is meant.
+    // A key that is present as public and as secret key counts once, as the secret key.
     let ring = Keyring::read(&[public(&ANNE), secret(&ANNE)].concat()).unwrap();
     assert!(ring.find("anne").unwrap().is_secret());
 }
@@ -212,7 +212,7 @@ fn no_damage_to_a_signed_text_goes_unnoticed() {
         damaged[at] ^= 1;
         assert!(verify(&ring, &damaged, NAME, &digest, now()).is_err(), "byte {at}");
     }
-    // Damage elsewhere may be harmless, as in a line of the frame; it must not be the end of the program.
+    // Damage elsewhere may be harmless, as in an armor line; it must not cause a panic.
     for at in (0..provenance.len()).filter(|at| !(start..end).contains(at)) {
         for flip in [1, 0x20, 0x80] {
             let mut damaged = provenance.clone();

@@ -1,5 +1,5 @@
-//! A certificate authority, a log of certificates and a log of signatures, as Fulcio, CT and Rekor are, for signatures of
-//! cosign without a key. All keys are fixed, so that what they make is the same in every run.
+//! A certificate authority, a certificate transparency log and a signature log, like Fulcio, CT and Rekor, for keyless
+//! signatures of cosign. All keys are fixed, so that the output is the same in every run.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 #![allow(dead_code, reason = "each crate uses a part of it")]
 
@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 /// When everything was signed: 2024-01-02T03:04:05Z, in seconds.
 const SIGNED: u64 = 1_704_164_645;
 
-/// Who can vouch for signers.
+/// The keys of the authority, of both logs and of the signer.
 pub(crate) struct Sigstore {
     authority: SigningKey,
     certificates: SigningKey,
@@ -21,7 +21,7 @@ pub(crate) struct Sigstore {
     leaf: SigningKey,
 }
 
-/// A signature without a key, as cosign 2 stores it.
+/// A keyless signature, as cosign 2 stores it.
 pub(crate) struct Keyless {
     pub(crate) signature: String,
     pub(crate) certificate: String,
@@ -29,13 +29,13 @@ pub(crate) struct Keyless {
 }
 
 impl Sigstore {
-    /// Others have other keys.
+    /// Each seed gives other keys.
     pub(crate) fn new(seed: u8) -> Sigstore {
         let key = |number: u8| SigningKey::from_slice(&[seed + number; 32]).unwrap();
         Sigstore { authority: key(1), certificates: key(2), log: key(3), leaf: key(4) }
     }
 
-    /// What `cosign trusted-root create` makes of it.
+    /// The trusted root, as `cosign trusted-root create` writes it.
     pub(crate) fn trusted_root(&self) -> String {
         let since = r#""validFor":{"start":"2020-01-01T00:00:00Z"}"#;
         let log = |key: &SigningKey, url: &str| {
@@ -103,7 +103,7 @@ impl Sigstore {
         )
     }
 
-    /// An entry in Base64, and what the log promises about it.
+    /// Returns a log entry in Base64, and its signed entry timestamp (SET).
     fn promise(&self, entry: &str) -> (String, String) {
         let body = STANDARD.encode(entry);
         let text = format!(
@@ -130,12 +130,12 @@ impl Sigstore {
         self.certified(&body)
     }
 
-    /// A certificate of a signer, which a log of certificates has seen.
+    /// A certificate of a signer, with a signed certificate timestamp (SCT).
     fn certificate(&self, identity: &str, issuer: &str) -> Vec<u8> {
-        // An address of mail has number 1, a URL number 6.
+        // GeneralName: tag 1 is an email address, tag 6 a URI.
         let kind = if identity.contains("://") { 0x86 } else { 0x81 };
         let subject = sequence(&[&element(kind, identity.as_bytes())]);
-        // `code signing`, and what Fulcio says about the issuer.
+        // Among others the extended key usage `codeSigning`, and the issuer extension of Fulcio (1.3.6.1.4.1.57264.1.8).
         let mut extensions = vec![
             extension(&[0x55, 0x1d, 0x0f], true, &[0x03, 0x02, 0x07, 0x80]),
             extension(&[0x55, 0x1d, 0x25], false, &sequence(&[&element(6, &[0x2b, 6, 1, 5, 5, 7, 3, 3])])),
@@ -149,7 +149,7 @@ impl Sigstore {
         self.certified(&body(&extensions))
     }
 
-    /// What the log of certificates says about one that it will have seen.
+    /// The SCT list for a precertificate.
     fn seen(&self, body: &[u8]) -> Vec<u8> {
         let time = (SIGNED * 1000).to_be_bytes();
         let issuer = Sha256::digest(spki(&self.authority));
@@ -215,7 +215,7 @@ fn pem(certificate: &[u8]) -> String {
     format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", lines.join("\n"))
 }
 
-/// DER: the kind of an element, its length, its content.
+/// A DER element: tag, length, content.
 fn element(kind: u8, content: &[u8]) -> Vec<u8> {
     let mut out = vec![kind];
     match content.len() {

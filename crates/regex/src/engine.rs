@@ -10,7 +10,7 @@ use crate::syntax::Pattern;
 /// classes beyond ASCII take many states in an automaton over bytes.
 const MAX_AUTOMATON_SIZE: usize = 48 << 20;
 
-/// The most slots for groups, counted over all states, that a search may keep.
+/// The maximum number of capture group slots, summed over all states, that a search may keep.
 const MAX_SLOTS: u64 = 8 << 20;
 
 /// Trees up to this height are compiled on the stack of the caller.
@@ -31,7 +31,7 @@ pub(crate) fn build(pattern: &Pattern, source: &[u8]) -> Result<meta::Regex> {
 }
 
 /// Templates search short texts, where building the automaton is most of the work. So there is no lazy DFA, which
-/// would need a second automaton, and no search for literals unless the pattern is nothing else.
+/// would need a second automaton, and no literal prefilter unless the pattern is nothing but literals.
 fn compile(hir: &Hir) -> Option<meta::Regex> {
     let literal = hir.properties().is_literal() || hir.properties().is_alternation_literal();
     let config = meta::Config::new()
@@ -43,7 +43,7 @@ fn compile(hir: &Hir) -> Option<meta::Regex> {
     meta::Builder::new().configure(config).build_from_hir(hir).ok()
 }
 
-/// The compiler of regex-automata calls itself for every level, so that high trees need a thread with more stack.
+/// The compiler of regex-automata recurses once per level, so high trees need a thread with a larger stack.
 fn compile_deep(hir: &Hir) -> Option<meta::Regex> {
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().stack_size(DEEP_STACK);

@@ -15,8 +15,8 @@ pub struct Error {
 }
 
 impl Error {
-    /// What it cost to find out, in the steps of [`Regex::compile_cost`](crate::Regex::compile_cost). That a pattern is too
-    /// large shows when most of it is compiled; everything else shows while it is read.
+    /// The cost of the failed compilation, in the steps of [`Regex::compile_cost`](crate::Regex::compile_cost). A pattern
+    /// that is too large is detected when most of it is compiled, all other errors while parsing.
     #[must_use]
     pub fn compile_cost(&self) -> u64 {
         if self.kind == ErrorKind::Large { 4_000_000 } else { 0 }

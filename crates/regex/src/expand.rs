@@ -58,7 +58,7 @@ fn resolve<'a>(
             let named = names.iter().zip(groups);
             let mut named =
                 named.filter(|(name, _)| name.as_ref().is_some_and(|name| name.as_bytes() == *wanted));
-            // Groups may share a name; the first that took part counts.
+            // Groups may share a name; the first that participated in the match counts.
             named.find_map(|(_, group)| group.as_ref())
         }
     }
@@ -84,7 +84,7 @@ fn leading_reference(template: &[u8]) -> Option<(Reference<'_>, &[u8])> {
 /// A number without leading zeros is an index; everything else is a name.
 fn classify(name: &[u8]) -> Reference<'_> {
     let digits = std::str::from_utf8(name).ok().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
-    // `$01` is the name `01`, which no group can have, and so nothing.
+    // `$01` is the name `01`, which no group can have, so it expands to nothing.
     match digits.filter(|digits| digits.len() == 1 || !digits.starts_with('0')).map(str::parse) {
         // Go stops counting at 1e8 and then takes the text for a name; no pattern has as many groups either
         // way.

@@ -13,8 +13,8 @@ use crate::search_cost::SearchCost;
 use crate::subject::Subject;
 use crate::syntax::{Pattern, parse};
 
-/// Replacing ends early once the result is longer than this: a few bytes of pattern and replacement can ask for more
-/// than there is memory. Callers detect it by the length.
+/// Replacing ends early once the result is longer than this: a few bytes of pattern and replacement can produce more
+/// than fits in memory. Callers detect it by the length.
 pub const MAX_REPLACED: usize = 64 << 20;
 
 /// The cost of a state when a pattern is compiled, in steps.
@@ -73,7 +73,7 @@ impl Regex {
     }
 
     /// What reading so many bytes can cost, in steps of about a tenth of a microsecond. A search can be at every position
-    /// of the pattern at once, and takes notes of groups for each, so that long repetitions cost more for each byte.
+    /// of the pattern at once and tracks the groups for each, so long repetitions cost more per byte.
     #[must_use]
     pub fn cost(&self, bytes: u64) -> u64 {
         let groups = self.names.len() as u64;
@@ -182,7 +182,7 @@ impl Regex {
         if limit == 0 {
             return Vec::new();
         }
-        // Go tests the text of the pattern here, not whether it can match nothing.
+        // Go tests whether the pattern itself is empty, not whether it can match the empty string.
         if !self.source.is_empty() && haystack.is_empty() {
             return vec![haystack];
         }

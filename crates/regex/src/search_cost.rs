@@ -66,7 +66,7 @@ impl SearchCost {
     }
 }
 
-/// The estimate for searches of which nothing is known.
+/// The worst case, for searches whose cost is unknown.
 fn square(length: u64, most: u64) -> u64 {
     length.saturating_mul(length).min(most)
 }

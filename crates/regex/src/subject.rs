@@ -6,7 +6,7 @@ use std::ops::Range;
 
 const REPLACEMENT: &str = "\u{fffd}";
 
-/// A haystack that is valid UTF-8, made so if need be.
+/// A haystack as valid UTF-8: borrowed if it is valid, otherwise copied with replacements.
 pub(crate) struct Subject<'a> {
     text: Cow<'a, str>,
     /// Where the copy has a replacement for a single byte, ascending.

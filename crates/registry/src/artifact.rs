@@ -13,7 +13,7 @@ use crate::name::ImageName;
 const TITLE: &str = "org.opencontainers.image.title";
 
 impl Client {
-    /// Reads a file of an artifact; the only one, whatever its name, if there is no other.
+    /// Reads a file of an artifact by its title. If there is only one layer, its title does not matter.
     ///
     /// # Errors
     ///

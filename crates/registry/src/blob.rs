@@ -27,7 +27,7 @@ pub(crate) enum Origin {
     Layout(Arc<Layout>),
     /// A file by its path.
     File(Arc<Path>),
-    /// Content that is at hand.
+    /// Content in memory.
     Memory(Bytes),
 }
 

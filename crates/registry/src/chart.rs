@@ -21,10 +21,10 @@ pub const CONTENT: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
 /// The media type of a provenance file.
 pub const PROVENANCE: &str = "application/vnd.cncf.helm.chart.provenance.v1.prov";
 
-/// The media type that archives had at first.
+/// The deprecated media type of an archive.
 pub const LEGACY_CONTENT: &str = "application/tar+gzip";
 
-/// What Helm says after a reference with an underscore.
+/// Helm's note after a reference with an underscore.
 pub const UNDERSCORE: &str = "
 OCI artifact references (e.g. tags) do not support the plus sign (+). To support
 storing semantic versions, Helm adopts the convention of changing plus (+) to

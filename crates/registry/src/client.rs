@@ -23,10 +23,10 @@ const MAX_REDIRECTS: usize = 8;
 /// The longest wait between retries, whatever `Retry-After` says.
 const MAX_BACKOFF: Duration = Duration::from_secs(60);
 
-/// The largest answer of a server for tokens.
+/// The maximum size of a token server's response, in bytes.
 pub(crate) const TOKEN_LIMIT: usize = 1 << 20;
 
-/// Who we are, as a program.
+/// The `User-Agent` header.
 pub(crate) const AGENT: &str = concat!("pintle/", env!("CARGO_PKG_VERSION"));
 
 /// A client for any number of registries with one set of settings. Challenges and tokens are cached.
@@ -130,7 +130,7 @@ impl Client {
     pub(crate) async fn base(&self, registry: &str) -> String {
         let host = match registry {
             "docker.io" | "index.docker.io" => "registry-1.docker.io",
-            // As Go does with a port that is empty.
+            // Go, too, ignores an empty port.
             host => host.strip_suffix(':').unwrap_or(host),
         };
         if self.settings.plain_http {
@@ -347,7 +347,7 @@ fn token_request(scope: &Scope, realm: &Uri, service: &str, login: Option<&Login
     builder.body(full(Bytes::new())).map_err(unusable)
 }
 
-/// Says which request it was that could not be made without a login or a working credential helper, as Go's library does.
+/// Adds the request to an error about a missing login or a broken credential helper, as Go's library does.
 fn nameless(error: Error, call: &Call) -> Error {
     match error {
         Error::Denied { repository, action, detail, answer } if answer.is_empty() && detail == NO_LOGIN => {

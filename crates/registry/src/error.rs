@@ -150,13 +150,13 @@ pub enum Error {
         /// The layout folder.
         path: PathBuf,
     },
-    /// A chart that cannot be had, in Helm's words.
+    /// A chart cannot be resolved, pulled or pushed; the text is Helm's.
     #[error("{text}")]
     Chart {
         /// What Helm says.
         text: String,
     },
-    /// A failure on the way to a chart, which Helm tells in the words of Go's library.
+    /// A failed transfer, with the error text of Go's library as Helm prints it.
     #[error("{text}")]
     Transfer {
         /// What Helm says.
@@ -169,10 +169,10 @@ pub enum Error {
     Shared(Arc<Error>),
 }
 
-/// What we say when a registry wants a login and none is known.
+/// The detail of `Error::Denied` when a registry requires a login and none is configured.
 pub(crate) const NO_LOGIN: &str = "no login is known";
 
-/// Why a connection failed, as Go tells it.
+/// Go's error text for a failed connection.
 fn go_reason(url: &str, reason: &str) -> String {
     let host = url.split("://").nth(1).and_then(|rest| rest.split('/').next()).unwrap_or_default();
     if let Some(port) = crate::go_words::invalid_port(host) {
@@ -223,7 +223,7 @@ impl Error {
         }
     }
 
-    /// The failure as Go's library tells it, for requests with this method.
+    /// The error with the text of Go's library, for requests with this method.
     pub(crate) fn into_go_error(self, method: &str) -> Error {
         let text = match &self {
             Error::Status { answer, .. } | Error::Denied { answer, .. } if !answer.is_empty() => {

@@ -10,7 +10,7 @@ use rustls::{CertificateError, InvalidMessage};
 
 use crate::transport::innermost;
 
-/// The words for a request that got no answer.
+/// Go's error text for a request that got no response.
 pub(crate) async fn of(error: &hyper_util::client::legacy::Error, uri: &Uri) -> String {
     if let Some(cause) = find::<rustls::Error>(error) {
         return tls(cause, uri);
@@ -34,7 +34,7 @@ pub(crate) async fn of(error: &hyper_util::client::legacy::Error, uri: &Uri) -> 
         Some(io::ErrorKind::TimedOut) => "i/o timeout".to_owned(),
         Some(io::ErrorKind::NetworkUnreachable) => "connect: network is unreachable".to_owned(),
         Some(io::ErrorKind::HostUnreachable) => "connect: no route to host".to_owned(),
-        // What answered was cut off while it shook hands.
+        // The peer closed the connection during the TLS handshake.
         Some(io::ErrorKind::UnexpectedEof) => return "EOF".to_owned(),
         Some(io::ErrorKind::ConnectionReset) => {
             return "read: connection reset by peer".to_owned();
@@ -44,7 +44,7 @@ pub(crate) async fn of(error: &hyper_util::client::legacy::Error, uri: &Uri) -> 
     format!("dial tcp {address}: {reason}")
 }
 
-/// Why a file cannot be used, without the number that Rust appends.
+/// The text of an I/O error as Go has it: without the OS error code that Rust appends.
 pub(crate) fn of_file(error: &io::Error) -> String {
     let text = error.to_string();
     let reason = text.split(" (os error").next().unwrap_or_default();
@@ -52,14 +52,14 @@ pub(crate) fn of_file(error: &io::Error) -> String {
     letters.next().map(|first| first.to_lowercase().chain(letters).collect::<String>()).unwrap_or_default()
 }
 
-/// The words for a port that is too large, which hyper takes for none.
+/// Go's error text for a port that is too large, which hyper treats as absent.
 pub(crate) fn invalid_port(authority: &str) -> Option<String> {
     let (_, port) = authority.rsplit_once(':')?;
     let is_number = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
     (is_number && port.parse::<u16>().is_err()).then(|| format!("dial tcp: address {port}: invalid port"))
 }
 
-/// The words for a host that has no address. Go names the server that it asked.
+/// Go's error text for a host that cannot be resolved. It names the DNS server that was asked.
 pub(crate) fn unknown_host(host: &str) -> String {
     let settings = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
     format!("dial tcp: lookup {host} on {}: no such host", name_server(&settings))
@@ -76,7 +76,7 @@ fn name_server(settings: &str) -> String {
     std::net::SocketAddr::new(server, 53).to_string()
 }
 
-/// A connection that came about, and then brought nothing that can be read.
+/// Go's error text for a failure after the connection was established.
 fn exchange(error: &(dyn StdError + 'static), kind: Option<io::ErrorKind>) -> String {
     if let Some(cause) = find::<hyper::Error>(error) {
         if cause.is_incomplete_message() {
@@ -104,7 +104,7 @@ fn tls(error: &rustls::Error, uri: &Uri) -> String {
     }
 }
 
-/// The words for a certificate that is not accepted.
+/// Go's error text for a rejected certificate.
 pub(crate) fn of_certificate(problem: &CertificateError, host: &str) -> String {
     const DATES: &str = "certificate has expired or is not yet valid";
     let time = |time: &UnixTime| Timestamp::from_unix(i64::try_from(time.as_secs()).unwrap_or(i64::MAX), 0);
@@ -131,7 +131,7 @@ pub(crate) fn of_certificate(problem: &CertificateError, host: &str) -> String {
     format!("tls: failed to verify certificate: x509: {reason}")
 }
 
-/// The words for a certificate with other names than that of the host. Of its names, Go lists those of the same kind.
+/// Go's error text for a host name mismatch. Go lists only the SANs of the same kind: IP addresses or DNS names.
 fn other_names(presented: &[String], host: &str) -> String {
     let of_kind = |kind: &str| {
         let names = presented.iter().filter_map(|name| name.strip_prefix(kind)?.strip_suffix(')'));
@@ -149,7 +149,7 @@ fn other_names(presented: &[String], host: &str) -> String {
     }
 }
 
-/// The words for an alert.
+/// Go's error text for a TLS alert.
 pub(crate) fn of_alert(error: &rustls::Error) -> String {
     match error {
         rustls::Error::AlertReceived(alert) => {
@@ -159,7 +159,7 @@ pub(crate) fn of_alert(error: &rustls::Error) -> String {
     }
 }
 
-/// The words for an alert of TLS, by the name that rustls has for it.
+/// Go's name of a TLS alert, by the name that rustls has for it.
 pub(crate) fn alert_words(alert: &str) -> &str {
     match alert {
         "CertificateRequired" => "certificate required",
@@ -172,7 +172,7 @@ pub(crate) fn alert_words(alert: &str) -> &str {
     }
 }
 
-/// The first error of a type among an error and what led to it.
+/// The innermost error of a type in the source chain.
 fn find<'e, T: StdError + 'static>(error: &'e (dyn StdError + 'static)) -> Option<&'e T> {
     let mut next = Some(error);
     let mut found = None;
@@ -180,7 +180,7 @@ fn find<'e, T: StdError + 'static>(error: &'e (dyn StdError + 'static)) -> Optio
         if let Some(wanted) = error.downcast_ref::<T>() {
             found = Some(wanted);
         }
-        // What an `io::Error` holds is not among its sources.
+        // `io::Error` does not report its inner error as source.
         next = match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
             Some(held) => Some(held),
             None => error.source(),

@@ -1,7 +1,7 @@
-//! Logging in and out: whether a registry takes a login, and where it is kept.
+//! Logging in and out: checking a login with the registry, and storing it.
 //!
-//! Files are in Docker's format and written as Helm writes them; a program for credentials that a file names keeps the login
-//! instead.
+//! Files are in Docker's format and written as Helm writes them. If a file names a credential helper, the helper stores the
+//! login instead.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::transport::{Answer, full, shown};
 
 impl Client {
-    /// Asks a registry whether it takes a login. One that asks nobody takes any.
+    /// Checks whether a registry accepts a login. One without authentication accepts any.
     ///
     /// # Errors
     ///
@@ -88,7 +88,7 @@ impl Client {
     }
 }
 
-/// What a login is kept under. Docker's own registry has a name from other times.
+/// The key under which a login is stored. Docker Hub has a legacy one.
 pub fn login_key(host: &str) -> &str {
     match host {
         "docker.io" | "registry-1.docker.io" => "https://index.docker.io/v1/",
@@ -120,7 +120,7 @@ impl LoginFile {
         }
     }
 
-    /// The program that keeps the login of a registry.
+    /// The credential helper of a registry.
     fn helper(&self, key: &str) -> Option<String> {
         let of_host = self.tree.get("credHelpers").and_then(|helpers| helpers.get(key)?.as_str());
         let of_all = || self.tree.get("credsStore").and_then(Node::as_str);
@@ -134,7 +134,7 @@ impl LoginFile {
         }
     }
 
-    /// Writes it in one step, for its owner only.
+    /// Writes the file atomically, readable by its owner only.
     fn write(&self, path: &Path) -> Result<()> {
         let failed = |source| Error::File { action: "write", path: path.to_owned(), source };
         let mut writer = Writer::new(Layout::Indented { prefix: "", step: "\t" }, true);
@@ -145,7 +145,7 @@ impl LoginFile {
         })?;
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         make_folder(folder).map_err(failed)?;
-        // What is written anew is not seen before it is whole; and what was there may be open to others.
+        // A new file is renamed into place: readers never see half a file, and an existing one may have wider permissions.
         let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
         file.write_all(&writer.into_bytes()).map_err(failed)?;
         file.persist(path).map_err(|error| failed(error.error))?;
@@ -161,8 +161,8 @@ fn make_folder(folder: &Path) -> std::io::Result<()> {
     builder.create(folder)
 }
 
-/// Keeps a login under `key` (see [`login_key`]) in the file, or with the program that the file names. `default_helper` is
-/// the program of the system, for files that say nothing about logins yet.
+/// Stores a login under `key` (see [`login_key`]) in the file, or with the credential helper that the file names.
+/// `default_helper` is the platform's helper, for files without any credential settings yet.
 ///
 /// # Errors
 ///
@@ -204,7 +204,7 @@ pub async fn keep_login(
     file.write(path)
 }
 
-/// Forgets a login. One that is not there is no error.
+/// Removes a login. A missing login is not an error.
 ///
 /// # Errors
 ///

@@ -89,7 +89,7 @@ fn check_type(artifact_type: &str, config: &str) -> Result<()> {
     Err(Error::Chart { text })
 }
 
-/// Checks the type of a layer. Helm copies no others, and does not find them then.
+/// Checks the media type of a layer. Helm copies no other layers, so it reports them as not found.
 fn check_layer(layer: &Descriptor, what: &str) -> Result<()> {
     let (digest, media_type) = (&layer.digest, &layer.media_type);
     if LAYERS.contains(&media_type.as_str()) {

@@ -13,15 +13,15 @@ pub struct Settings {
     pub login_files: Vec<PathBuf>,
     /// Whether to use plain HTTP.
     pub plain_http: bool,
-    /// Whether registries on this machine, too, are spoken to with TLS unless `plain_http` says otherwise.
+    /// Whether TLS is used for loopback registries too, without probing, unless `plain_http` is set.
     pub always_tls: bool,
-    /// Whether to take any certificate.
+    /// Whether to skip certificate verification.
     pub insecure: bool,
     /// A PEM file of additional certificate authorities.
     pub authorities: Option<PathBuf>,
     /// Whether the authorities of the system are trusted too.
     pub system_authorities: bool,
-    /// A certificate of our own and its key.
+    /// The client certificate and its key.
     pub certificate: Option<(PathBuf, PathBuf)>,
     /// The proxies.
     pub proxies: Proxies,

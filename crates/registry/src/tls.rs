@@ -89,7 +89,7 @@ pub(crate) fn alert_in(error: io::Error) -> Option<rustls::Error> {
     tls_error(&error).filter(|tls_error| matches!(tls_error, rustls::Error::AlertReceived(_))).cloned()
 }
 
-/// The error of TLS that led to another.
+/// The first TLS error in the source chain.
 fn tls_error<'e>(error: &'e (dyn StdError + 'static)) -> Option<&'e rustls::Error> {
     let mut next = Some(error);
     while let Some(error) = next {

@@ -87,7 +87,7 @@ const ERROR_BODY_LIMIT: usize = 16 << 10;
 /// The connect timeout.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How long a server gets to say why it does not accept a connection.
+/// The timeout for receiving a lost TLS alert (see `lost_alert`).
 const ALERT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Sends requests.
@@ -175,8 +175,7 @@ impl Transport {
         }
     }
 
-    /// Sends a GET request to an address that has a scheme and a host, and waits for the head of the answer. Nothing is
-    /// followed or tried again.
+    /// Sends a GET request to an absolute URL and waits for the response head. There are no redirects and no retries.
     ///
     /// # Errors
     /// Why there is no answer, in the words of Go's HTTP client.
@@ -247,10 +246,9 @@ impl Transport {
         is_secure && !error.is_connect() && !self.has_certificate && !tls::is_tls_error(error)
     }
 
-    /// The alert of a server that wants a certificate of its clients, when it was lost. With TLS 1.3 the server verifies
-    /// that certificate after our side has finished the handshake and begun to send. If the server closes the connection
-    /// with bytes that it has not read, its alert may never arrive. So another connection is opened on which nothing is sent,
-    /// where it does.
+    /// The lost alert of a server that requires a client certificate. With TLS 1.3 the server verifies that certificate after
+    /// our side has finished the handshake and begun to send. If the server closes the connection with unread bytes, its
+    /// alert may never arrive. So a second connection is opened, on which nothing is sent and the alert does arrive.
     async fn lost_alert(
         &self,
         uri: &Uri,
@@ -280,7 +278,7 @@ fn is_closed_early(error: &(dyn StdError + 'static)) -> bool {
             kind,
             Some(BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected | UnexpectedEof)
         );
-        // A connection that ends before the request is handed to it cancels the request, and does not say why it ended.
+        // A connection that ends before it gets the request cancels it, and hyper does not report why the connection ended.
         let is_lost =
             |error: &hyper::Error| error.is_incomplete_message() || error.is_closed() || error.is_canceled();
         if is_cut || error.downcast_ref::<hyper::Error>().is_some_and(is_lost) {
@@ -306,14 +304,14 @@ pub(crate) fn innermost(error: &(dyn StdError + 'static)) -> String {
     inner.to_string()
 }
 
-/// An answer, of which the body is still to come.
+/// A response whose body has not been read yet.
 pub struct Answer {
     pub(crate) method: Method,
     /// Where it came from, after redirections.
     pub uri: Uri,
     /// The status.
     pub status: StatusCode,
-    /// What the server calls the status, if not by its usual name.
+    /// The reason phrase, if it is not the canonical one.
     reason: Option<String>,
     /// The headers.
     pub headers: HeaderMap,
@@ -381,20 +379,20 @@ impl Answer {
     }
 }
 
-/// What a registry says about an error, in one line each: for people, and as Go's library tells it.
+/// The error messages of a response in one line: for users, and as Go's library formats them.
 #[derive(Default)]
 pub(crate) struct ErrorBody {
     pub(crate) detail: String,
     pub(crate) answer: String,
 }
 
-/// A refusal, in the words of Go's library.
+/// The error text of Go's library for an error response.
 pub(crate) fn as_go_error(method: &Method, url: &str, status: StatusCode, message: &str) -> String {
     let message = if message.is_empty() { status.canonical_reason().unwrap_or_default() } else { message };
     format!("{method} \"{url}\": response status code {}: {message}", status.as_u16())
 }
 
-/// One error of a registry as Go's library tells it: `name unknown: message: detail`.
+/// One error of a registry as Go's library formats it: `name unknown: message: detail`.
 fn go_error_entry(error: &Node) -> String {
     let text = |key: &str| error.get(key).and_then(Node::as_str).unwrap_or_default();
     let mut parts = vec![text("code").to_ascii_lowercase().replace('_', " "), text("message").to_owned()];

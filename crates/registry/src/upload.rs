@@ -45,7 +45,7 @@ struct UploadState {
     /// Hasher checkpoints by offset.
     checkpoints: Vec<(u64, Hasher)>,
     hasher: Hasher,
-    /// Whether the source was hashed just before, so that hashing again tells nothing new: the registry compares, too.
+    /// Whether the source was hashed just before, so that hashing again is redundant: the registry verifies the digest, too.
     is_hashed: bool,
     offset: u64,
     /// The error of the reading side.

@@ -1,8 +1,8 @@
-//! Verification of servers' certificates, with the verdicts of Go's library.
+//! Verification of server certificates, with the same results as Go's library.
 //!
 //! The chain is verified by `webpki`. Go also trusts a certificate that is itself among the trusted ones, whoever
-//! issued it: the usual way to trust a server with a self-signed certificate. Its name, its dates and its purpose count
-//! all the same. And it takes certificates of authorities for those of servers, which `webpki` refuses.
+//! issued it: the usual way to trust a server with a self-signed certificate. Its name, validity period and key usage are
+//! still checked. Go also accepts a CA certificate as server certificate, which `webpki` rejects.
 
 use std::fmt;
 use std::sync::Arc;
@@ -32,9 +32,9 @@ pub(crate) struct Verifier {
 pub(crate) enum Trust {
     /// Any (`--insecure-skip-tls-verify`).
     Any,
-    /// Those that have an authority among some certificates, and these certificates themselves.
+    /// Certificates that chain to one of `trusted`, and those in `trusted` themselves.
     Certificates {
-        /// `None` if there is no authority.
+        /// `None` if there are no root certificates.
         authorities: Option<Arc<WebPkiServerVerifier>>,
         trusted: Vec<CertificateDer<'static>>,
     },
@@ -61,7 +61,7 @@ impl ServerCertVerifier for Verifier {
             Err(Error::InvalidCertificate(problem)) => problem,
             verdict => return verdict,
         };
-        // The dates are verified first, by both libraries. Go verifies the name before it looks for an authority.
+        // Both libraries check the validity period first. Go checks the name before it builds the chain.
         if matches!(problem, Expired | ExpiredContext { .. } | NotValidYet | NotValidYetContext { .. }) {
             return Err(problem.into());
         }
@@ -72,7 +72,7 @@ impl ServerCertVerifier for Verifier {
                 Ok(ServerCertVerified::assertion())
             }
             _ if trusted.contains(certificate) => Err(CertificateError::InvalidPurpose.into()),
-            // Such as that it is the certificate of an authority, which Go does not mind.
+            // For example a CA certificate used as server certificate, which Go accepts.
             CertificateError::Other(_) if self.is_issued_authority(certificate, trusted, now) => {
                 if may_serve(certificate) {
                     Ok(ServerCertVerified::assertion())
@@ -111,8 +111,8 @@ impl ServerCertVerifier for Verifier {
 }
 
 impl Verifier {
-    /// Whether a certificate is that of an authority, which a trusted authority has issued itself. Rules about names and
-    /// chains with others in between are left to `webpki`, so that such certificates stay refused.
+    /// Whether a certificate is a CA certificate that was issued directly by a trusted CA. Name constraints and chains with
+    /// intermediates are left to `webpki`, so such certificates stay rejected.
     fn is_issued_authority(
         &self,
         certificate: &CertificateDer<'_>,
@@ -134,7 +134,7 @@ impl Verifier {
         })
     }
 
-    /// Whether the key of one certificate has signed another; `None` if that cannot be found out.
+    /// Whether the key of `issuer` has signed `issued`; `None` if the certificates cannot be decoded.
     fn has_signed(&self, issuer: &Certificate, issued: &Certificate) -> Option<bool> {
         let key = &issuer.tbs_certificate.subject_public_key_info;
         let key_algorithm = content(&key.algorithm)?;
@@ -150,7 +150,7 @@ impl Verifier {
     }
 }
 
-/// The content of an algorithm's identifier, without the header of its sequence.
+/// The DER content of an `AlgorithmIdentifier`, without the header of its SEQUENCE.
 fn content(algorithm: &AlgorithmIdentifierOwned) -> Option<Vec<u8>> {
     let der = algorithm.to_der().ok()?;
     let mut reader = SliceReader::new(&der).ok()?;
@@ -158,7 +158,7 @@ fn content(algorithm: &AlgorithmIdentifierOwned) -> Option<Vec<u8>> {
     reader.read_slice(reader.remaining_len()).ok().map(<[u8]>::to_vec)
 }
 
-/// Whether a certificate is one of an authority, which may sign others.
+/// Whether a certificate is a CA certificate that may sign others.
 fn is_authority(certificate: &Certificate) -> bool {
     let certificate = &certificate.tbs_certificate;
     let is_marked =
@@ -170,7 +170,7 @@ fn is_authority(certificate: &Certificate) -> bool {
     is_marked && may_sign
 }
 
-/// Whether all rules of a certificate are those that are looked at here.
+/// Whether a certificate has no name constraints and no unknown critical extension.
 fn is_known(certificate: &Certificate) -> bool {
     const KNOWN: [ObjectIdentifier; 5] = [
         rfc5280::ID_CE_BASIC_CONSTRAINTS,
@@ -186,14 +186,14 @@ fn is_known(certificate: &Certificate) -> bool {
     })
 }
 
-/// Whether the time is one of those in which a certificate holds.
+/// Whether the time is within the validity period.
 fn is_valid(certificate: &Certificate, now: UnixTime) -> bool {
     let validity = &certificate.tbs_certificate.validity;
     let [from, to] = [validity.not_before, validity.not_after].map(|time| time.to_unix_duration().as_secs());
     (from..=to).contains(&now.as_secs())
 }
 
-/// Whether the purposes of a certificate, if it has any, include that of a server.
+/// Whether the extended key usage, if there is any, includes server authentication.
 fn may_serve(certificate: &CertificateDer<'_>) -> bool {
     let Ok(certificate) = Certificate::from_der(certificate) else { return false };
     match certificate.tbs_certificate.get::<ExtendedKeyUsage>() {
@@ -205,7 +205,7 @@ fn may_serve(certificate: &CertificateDer<'_>) -> bool {
     }
 }
 
-/// The error for a certificate that has the name of the server in its subject only, where it has not counted for long.
+/// The error for a certificate without SANs that has the server's name only as Common Name, which Go no longer accepts.
 fn legacy_name(certificate: &CertificateDer<'_>, server: &ServerName<'_>) -> Option<Error> {
     const ALTERNATIVE_NAMES: ObjectIdentifier = rfc5280::ID_CE_SUBJECT_ALT_NAME;
     let certificate = Certificate::from_der(certificate).ok()?.tbs_certificate;
@@ -250,7 +250,7 @@ mod tests {
         all.try_into().expect("three certificates")
     }
 
-    /// What is said about a server with a certificate, where another one is trusted.
+    /// The result of verifying `certificate` if only `trusted` is trusted.
     fn verdict(
         certificate: &CertificateDer<'_>,
         trusted: &CertificateDer<'static>,
@@ -302,7 +302,7 @@ mod tests {
             <[_; 7]>::try_from(all).expect("seven certificates");
         assert_eq!(verdict(&server, &authority, "127.0.0.1", VALID), Ok(()));
         let unknown = Err("certificate signed by unknown authority".to_owned());
-        // That of the same name has not signed it, nor is a server an authority for others.
+        // The CA of the same name has not signed it, and neither `server` nor `constrained` is accepted as issuer of `under`.
         assert_eq!(verdict(&server, &namesake, "127.0.0.1", VALID), unknown);
         assert_eq!(verdict(&under, &server, "localhost", VALID), unknown);
         assert_eq!(verdict(&under, &constrained, "localhost", VALID), unknown);

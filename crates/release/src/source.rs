@@ -44,7 +44,7 @@ impl ChartSource {
                 map.insert(key.into(), text.as_str().into());
             }
         }
-        // Texts that YAML cannot hold are in no URL.
+        // Does not fail: YAML can represent every URL and digest.
         let Ok(text) = pintle_yaml::write(&Node::Map(map)) else { return };
         let data = Some(String::from_utf8_lossy(&text).as_ref().into());
         let file = StoredFile { name: SOURCE_FILE.to_owned(), data, modified: None };

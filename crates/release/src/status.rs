@@ -82,7 +82,7 @@ pub enum HookPhase {
     Unknown,
     /// The hook is running.
     Running,
-    /// The hook did its work.
+    /// The hook succeeded.
     Succeeded,
     /// The hook failed.
     Failed,

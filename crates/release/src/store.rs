@@ -136,8 +136,8 @@ pub trait Store: Send + Sync {
     /// All versions of a release, oldest first.
     fn history<'a>(&'a self, namespace: &'a str, name: &'a str) -> StoreFuture<'a, Vec<Summary>>;
 
-    /// Whether there are records of a release. It is asked when [`Store::history`] is empty, to distinguish a release of which
-    /// no record can be read from one that is not there.
+    /// Whether there are records of a release. Called when [`Store::history`] is empty, to distinguish a release of which no
+    /// record can be read from one that does not exist.
     fn has_records<'a>(&'a self, namespace: &'a str, name: &'a str) -> StoreFuture<'a, bool> {
         Box::pin(async move { Ok(!self.history(namespace, name).await?.is_empty()) })
     }

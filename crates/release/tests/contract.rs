@@ -32,7 +32,7 @@ pub(crate) fn version(namespace: &str, name: &str, number: u64, status: Status) 
     version
 }
 
-/// Checks that a writer whose lease is gone, or is another one now, can write nothing.
+/// Checks that a writer whose lease was removed or replaced can write nothing.
 async fn check_former_holder(store: &dyn Store, version: &ReleaseVersion, former: &Lease) {
     let driver = store.driver();
     let mut stale = version.clone();

@@ -306,8 +306,8 @@ fn trimmed(line: &[u8], start: usize) -> Range<usize> {
     start + lead..start + lead + line.trim_ascii().len()
 }
 
-/// The line of an included text that functions such as `nindent` and `quote` turned into `wanted`: of equal ones, the
-/// one with as many before it, or else one that is part of it.
+/// The line of an included text that functions such as `nindent` and `quote` turned into `wanted`: of equal lines, the one
+/// after `earlier` others, or else a line that `wanted` contains.
 fn same_line(text: &[u8], wanted: &[u8], earlier: usize) -> Option<Range<usize>> {
     let wanted = bare(wanted);
     let mut start = 0;

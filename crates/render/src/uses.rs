@@ -110,7 +110,7 @@ fn follow_values(set: &Set, chart: &Chart, path: &str, reads: &mut Reads) {
         // A definition in one text must not be seen by the next.
         let mut overlay = set.overlay();
         let name = format!("{path}/values.yaml");
-        // Text that only looks like a template is none.
+        // Text that contains `{{` but does not parse is not a template.
         if overlay.parse(name.as_str(), text.clone()).is_err() {
             continue;
         }
@@ -126,7 +126,7 @@ fn follow_values(set: &Set, chart: &Chart, path: &str, reads: &mut Reads) {
     }
 }
 
-/// The number of lines before a text, where its first line occurs.
+/// The number of lines in values.yaml before the first template line of a text.
 fn line_of(values: &[u8], text: &Str) -> Option<usize> {
     let text = text.to_str_lossy();
     let first = text.lines().find(|line| line.contains("{{"))?.trim();

@@ -17,9 +17,9 @@ pub struct Address {
     pub query: Option<String>,
     /// What stands behind `#`.
     pub fragment: Option<String>,
-    /// Whether there were two slashes, be there a host or not.
+    /// Whether there were two slashes, with or without a host.
     has_authority: bool,
-    /// Whether what follows the scheme is no path, as in `mailto:me`.
+    /// Whether the part after the scheme is opaque, as in `mailto:me`.
     opaque: bool,
 }
 
@@ -94,7 +94,7 @@ impl Address {
         if self.opaque { String::new() } else { unescape(&self.path) }
     }
 
-    /// The address that `reference` means, seen from here.
+    /// Resolves `reference` relative to this URL.
     #[must_use]
     pub fn join(&self, reference: &Address) -> Address {
         let mut joined = reference.clone();
@@ -105,7 +105,7 @@ impl Address {
             joined.path = resolve_path(&escaped(&reference.path), "");
             return joined;
         }
-        // Whatever is resolved is written with two slashes in Go, be there a host or not.
+        // Go writes a resolved URL with two slashes, with or without a host.
         joined.has_authority = true;
         joined.host.clone_from(&self.host);
         joined.userinfo.clone_from(&self.userinfo);
@@ -125,7 +125,7 @@ impl std::fmt::Display for Address {
         if !self.scheme.is_empty() {
             write!(f, "{}:", self.scheme)?;
         }
-        // Nothing is left of an authority that is empty, with no path after it.
+        // An empty authority without a path is not written.
         let is_empty_authority = self.has_authority && !self.path.is_empty() && !self.scheme.is_empty();
         if is_empty_authority || !self.host.is_empty() || self.userinfo.is_some() {
             f.write_str("//")?;
@@ -188,7 +188,7 @@ pub fn url_join(base: &str, part: &str) -> String {
     }
 }
 
-/// Whether two URLs are the same but for how their paths are written.
+/// Whether two URLs are equal after their paths are cleaned.
 pub fn equal(left: &str, right: &str) -> bool {
     let Ok(mut left) = Address::parse(left) else { return path::clean(left) == path::clean(right) };
     let Ok(mut right) = Address::parse(right) else { return false };
@@ -231,7 +231,7 @@ fn check_host(host: &str) -> Result<(), String> {
         return Err(format!("invalid port {} after host", pintle_tree::quote::quote(port.as_bytes())));
     }
     for at in memchr::memchr_iter(b'%', host.as_bytes()) {
-        // Only bytes that cannot be written otherwise may be escaped.
+        // In a host, only non-ASCII bytes may be percent-encoded.
         let digits = host.get(at + 1..at + 3).and_then(|digits| u8::from_str_radix(digits, 16).ok());
         if !host.starts_with('[') && digits.is_none_or(|byte| byte < 0x80) {
             let escape: String = host[at..].chars().take(3).collect();
@@ -259,7 +259,7 @@ fn check_escapes(path: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Resolves escapes.
+/// Decodes percent-encoding.
 pub fn unescape(text: &str) -> String {
     if !text.contains('%') {
         return text.to_owned();
@@ -287,7 +287,7 @@ pub fn unescape(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// A path as it is sent: what may not stand in one is escaped.
+/// A path as it is sent: invalid characters are percent-encoded.
 fn escaped(path: &str) -> String {
     let fine = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~!$&'()*+,;=:@/[]%".contains(&byte);
     if path.bytes().all(fine) {
@@ -315,7 +315,7 @@ pub fn query_escape(text: &str) -> String {
     out
 }
 
-/// Resolves `reference` against the folder of `base`, without dots.
+/// Resolves `reference` against the folder of `base`, and removes `.` and `..` segments.
 fn resolve_path(base: &str, reference: &str) -> String {
     let full = if reference.is_empty() {
         base.to_owned()

@@ -12,13 +12,13 @@ const WANTED: [&str; 4] = ["Chart.yaml", "Chart.lock", "requirements.yaml", "req
 /// The largest of these files that is read.
 const LIMIT: u64 = 5 << 20;
 
-/// How much is unpacked at most.
+/// The maximum unpacked size in bytes.
 const UNPACKED_LIMIT: u64 = 200 << 20;
 
 const BLOCK: usize = 512;
 
-/// The files of an archive that describe the chart, found by going over the archive once. Whatever is unusual about the
-/// archive is an error; the caller then loads it as a whole, which tells what is wrong.
+/// The files of an archive that describe the chart, found in one pass over the archive. Anything unusual about the
+/// archive is an error; the caller then loads the whole archive, which reports the actual problem.
 ///
 /// # Errors
 /// Archives that cannot be read in this way.

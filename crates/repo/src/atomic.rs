@@ -1,4 +1,4 @@
-//! Files that are there whole or not at all.
+//! Atomic file writes.
 
 use std::fs;
 use std::io::{self, Write};
@@ -8,21 +8,21 @@ use tempfile::NamedTempFile;
 
 use crate::error::{Error, Result};
 
-/// Writes a file beside its place and moves it there. Readers see the old bytes or the new ones. Gives the metadata of that
-/// very file, whoever else may have put another one there by now.
+/// Writes a temporary file and renames it to `path`, so that readers see the old content or the new. Returns the metadata
+/// of this very file, even if another process has replaced it by now.
 pub(crate) fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<fs::Metadata> {
     let mut file = beside(path)?;
     file.write_all(bytes)?;
     persist(file, path, mode)
 }
 
-/// A file that is to be moved to `path`. It goes away by itself unless [`place`] is called.
+/// A temporary file in the folder of `path`. It is deleted on drop unless [`persist`] is called.
 pub(crate) fn beside(path: &Path) -> io::Result<NamedTempFile> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     tempfile::Builder::new().prefix(".pintle-").tempfile_in(folder)
 }
 
-/// Moves a file to its place.
+/// Renames a temporary file to `path`.
 pub(crate) fn persist(file: NamedTempFile, path: &Path, mode: u32) -> io::Result<fs::Metadata> {
     restrict(file.as_file(), mode)?;
     file.persist(path).map_err(|error| error.error)?.metadata()

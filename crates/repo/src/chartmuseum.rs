@@ -33,7 +33,7 @@ pub struct AccessToken {
 
 impl std::fmt::Debug for AccessToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Tokens stay out of whatever is printed.
+        // Tokens must not appear in debug output.
         f.debug_struct("AccessToken").field("header", &self.header).finish_non_exhaustive()
     }
 }
@@ -91,8 +91,8 @@ impl Getter {
     /// Uploads a chart.
     ///
     /// # Errors
-    /// When the server cannot be reached or is no repository, or the archive cannot be read. That the server refuses the
-    /// chart is an answer.
+    /// When the server cannot be reached or is no repository, or the archive cannot be read. If the server rejects the chart,
+    /// that is `UploadAnswer::Refused`.
     pub fn upload(&self, upload: &Upload<'_>) -> Result<UploadAnswer> {
         let context_path = match upload.context_path {
             Some(path) => path.to_owned(),
@@ -114,7 +114,7 @@ impl Getter {
                 Err(Error::Fetch(format!("Post {url}: context deadline exceeded")))
             })
         });
-        // Looking up a name cannot be stopped, and is not worth waiting for.
+        // A DNS lookup in progress cannot be cancelled, so do not wait for it.
         runtime.shutdown_background();
         outcome
     }
@@ -137,7 +137,7 @@ impl Getter {
             return Ok(UploadAnswer::Saved);
         }
         if answer.status.is_redirection() {
-            // What was meant for one server is not sent to another one.
+            // Redirects are not followed: chart and credentials are not sent to another server.
             let to = redacted(answer.header("location").unwrap_or_default()).into_owned();
             let status = answer.status_line();
             return Err(failed(format!(
@@ -152,11 +152,14 @@ impl Getter {
         Ok(UploadAnswer::Refused { status: answer.status.as_u16(), reason, body })
     }
 
-    /// What the server says about where its API begins, which stands in the index.
+    /// The context path of the API, from the index of the repository.
     fn context_path(&self, upload: &Upload<'_>) -> Result<String> {
         let url = resolve_reference(upload.repository, "index.yaml").map_err(Error::Input)?;
         let mut access = upload.access.clone();
-        if access.username.is_empty() && !upload.token.token.is_empty() {
+        // The token is used as for the upload itself: unless there are a username and a password.
+        let has_password = !access.username.is_empty() && !access.password.is_empty();
+        if !has_password && !upload.token.token.is_empty() {
+            (access.username, access.password) = Default::default();
             access.token = Some(upload.token.clone());
         }
         let request = Request {
@@ -222,7 +225,7 @@ impl AccessToken {
 
 /// The body of a form, its media type, and its length without the archive.
 fn form(file_name: &str, archive: BodyPart, provenance: Option<&[u8]>) -> (String, u64, Vec<BodyPart>) {
-    // Archives are compressed, so that these 64 digits are not among their bytes.
+    // The boundary must not occur in the archive; 64 hexadecimal digits in compressed data are practically impossible.
     let boundary = hex(&Sha256::digest(format!("{file_name} {}", std::process::id())));
     let head = |field: &str, name: &str| {
         let name = name.replace(['"', '\r', '\n'], "_");

@@ -48,7 +48,7 @@ pub struct Entry {
     pub key_file: String,
     /// The authorities to trust.
     pub ca_file: String,
-    /// Whether to take any certificate.
+    /// Whether to skip certificate verification.
     pub insecure_skip_tls_verify: bool,
     /// Whether other hosts get the credentials too.
     pub pass_credentials_all: bool,
@@ -56,7 +56,7 @@ pub struct Entry {
 
 impl std::fmt::Debug for Entry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Passwords stay out of whatever is printed.
+        // Passwords must not appear in debug output.
         f.debug_struct("Entry").field("name", &self.name).field("url", &self.url).finish_non_exhaustive()
     }
 }
@@ -186,7 +186,7 @@ impl Repositories {
     }
 }
 
-/// The file while nobody else may change it. Helm's `repo add` takes the same lock.
+/// The file under an exclusive lock. Helm's `repo add` takes the same lock.
 pub struct Locked {
     path: PathBuf,
     _lock: File,
@@ -240,7 +240,7 @@ impl Locked {
         Repositories::load_partly(&self.path)
     }
 
-    /// Writes the file, for its owner only. A link stays a link: what it leads to is written.
+    /// Writes the file with mode 0600. A symbolic link is kept, and its target is written.
     ///
     /// # Errors
     /// Those of writing.

@@ -39,7 +39,7 @@ pub struct ContentCache {
 }
 
 impl ContentCache {
-    /// The cache in this folder, which need not be there.
+    /// The cache in this folder, which need not exist.
     pub fn new(root: impl Into<PathBuf>) -> ContentCache {
         ContentCache { root: root.into() }
     }
@@ -50,7 +50,7 @@ impl ContentCache {
         self.root.join(front).join(format!("{digest}{}", kind.suffix()))
     }
 
-    /// The archive of a digest, if it is there and really has that digest. Helm does not look.
+    /// The archive of a digest, if it is cached and its content has that digest. Helm does not verify it.
     pub fn chart(&self, digest: &str) -> Option<PathBuf> {
         let path = self.path(digest, Kind::Chart);
         let metadata = fs::metadata(&path).ok()?;
@@ -60,7 +60,7 @@ impl ContentCache {
         (hash_file(&path).ok()? == digest).then_some(path)
     }
 
-    /// The manifest of a digest, if it is there and really has that digest.
+    /// The manifest of a digest, if it is cached and its content has that digest.
     pub fn manifest(&self, digest: &Digest) -> Option<Vec<u8>> {
         let path = self.path(digest.hex(), Kind::Manifest);
         let is_small = fs::metadata(&path).ok()?.len() <= MANIFEST_LIMIT as u64;
@@ -68,7 +68,7 @@ impl ContentCache {
         (Digest::of(&bytes) == *digest).then_some(bytes)
     }
 
-    /// A file to write to that [`ContentCache::keep`] takes.
+    /// A temporary file for [`ContentCache::keep`].
     ///
     /// # Errors
     /// When the folder cannot be made or written to.
@@ -77,10 +77,10 @@ impl ContentCache {
         atomic::beside(&self.root.join("x")).map_err(refused("open", &self.root))
     }
 
-    /// Looks whether there can be an archive of a digest.
+    /// Checks that the path of a digest's archive can be accessed; the archive may be missing.
     ///
     /// # Errors
-    /// A cache that leads through something that is no folder, or that may not be looked into.
+    /// When a part of the path is not a folder, or permission is denied.
     pub(crate) fn check(&self, digest: &str) -> Result<()> {
         let path = self.path(digest, Kind::Chart);
         match fs::metadata(&path) {
@@ -89,7 +89,7 @@ impl ContentCache {
         }
     }
 
-    /// Puts a file in its place.
+    /// Moves a file into the cache.
     ///
     /// # Errors
     /// Those of writing.
@@ -101,7 +101,7 @@ impl ContentCache {
         Ok(path)
     }
 
-    /// Everything that is cached, by digest. What is no file of a cache is passed over.
+    /// Everything that is cached, by digest. Other files are skipped.
     pub fn entries(&self) -> Vec<CacheEntry> {
         let folders = fs::read_dir(&self.root).into_iter().flatten().flatten();
         let files = folders.filter_map(|folder| fs::read_dir(folder.path()).ok()).flatten().flatten();

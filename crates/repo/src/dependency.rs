@@ -1,4 +1,4 @@
-//! The dependencies of charts: found in repositories and registries, and fetched side by side.
+//! The dependencies of charts: found in repositories and registries, and fetched concurrently.
 //!
 //! What is refreshed, chosen and fetched for `dependency build|update`, in Helm's order and with its texts. Each index is
 //! read once, and what is fetched goes through the content cache, checked against the digest of the index or the manifest.
@@ -28,10 +28,10 @@ use crate::index::Cached;
 use crate::repository::{check_scheme, index_path, update};
 use crate::resolve::{Folders, warnings};
 
-/// What the names of indexes begin with that belong to repositories without a name.
+/// The prefix of the index names of repositories without a name.
 const UNMANAGED: &str = "helm-manager-";
 
-/// What Helm says to those who give a name where a URL belongs.
+/// Helm's note when a repository is given by a bare name instead of a URL.
 const NO_URL: &str = "
 Note that repositories must be URLs or aliases. For example, to refer to the \"example\"
 repository, use \"https://charts.example.com/\" or \"@example\" instead of
@@ -68,7 +68,7 @@ pub struct DependencySource<'g> {
     known: Known,
 }
 
-/// What was found out so far.
+/// State that is kept between the steps of an update.
 #[derive(Default)]
 struct Known {
     entries: Option<Arc<Vec<Entry>>>,
@@ -119,14 +119,14 @@ impl<'g> DependencySource<'g> {
     fn index(&mut self, name: &str, log: &mut Vec<LogLine>) -> Result<Arc<Cached>> {
         let path = index_path(&self.folders.repository_cache, name);
         if let Some(index) = self.known.indexes.get(name) {
-            // Helm reads it again, and says again what is wrong with it.
+            // Helm reads it again, and logs its warnings again.
             if self.all_repositories {
                 log.extend(warnings(index, &path.to_string_lossy()));
             }
             return Ok(Arc::clone(index));
         }
         let index = Arc::new(Cached::open(&path)?);
-        // Otherwise, what is wrong with an index was reported when it was refreshed.
+        // Otherwise, the warnings were logged when the index was refreshed.
         if self.all_repositories || !self.known.refreshed.contains(name) {
             log.extend(warnings(&index, &path.to_string_lossy()));
         }
@@ -225,7 +225,7 @@ impl<'g> DependencySource<'g> {
         Ok(())
     }
 
-    /// Gives the repositories that have no name one by which their index is cached.
+    /// Gives repositories without a name a generated one, for caching their index.
     fn name_unmanaged(&mut self, dependencies: &[Dependency]) -> Vec<Entry> {
         let mut unmanaged: Vec<Entry> = Vec::new();
         for (dependency, name) in dependencies.iter().zip(&mut self.known.names) {
@@ -307,7 +307,7 @@ impl<'g> DependencySource<'g> {
         let listing = client.chart_versions(&reference.repository);
         let tags = self.runtime()?.block_on(listing).map_err(failed)?;
         let fits = |tag: &&String| Version::parse(tag).is_ok_and(|found| range.check(&found));
-        // What no tag satisfies is found out when it is fetched.
+        // If no tag satisfies the range, fetching fails later.
         Ok(tags.iter().find(fits).unwrap_or(version).clone())
     }
 }
@@ -375,7 +375,7 @@ fn is_request_uri(text: &str) -> bool {
     Address::parse(text).is_ok_and(|address| address.is_absolute() || text.starts_with('/'))
 }
 
-/// Of repositories with the same URL, the last.
+/// Removes repositories with the same URL, except the last.
 fn last_of_each_url(entries: Vec<Entry>) -> Vec<Entry> {
     let trimmed = |entry: &Entry| entry.url.strip_suffix('/').unwrap_or(&entry.url).to_owned();
     let mut seen = BTreeSet::new();

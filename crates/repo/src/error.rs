@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-/// The outcome of what this crate does.
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// A failure.
@@ -13,7 +13,7 @@ pub enum Error {
     /// What was asked for makes no sense, or is not there.
     #[error("{0}")]
     Input(String),
-    /// A server could not be reached, or said no.
+    /// A server could not be reached, or returned an error.
     #[error("{0}")]
     Fetch(String),
     /// An index that cannot be used.
@@ -41,7 +41,7 @@ pub enum Error {
         /// What came.
         found: String,
     },
-    /// A registry that said no or could not be asked.
+    /// A registry could not be reached, or returned an error.
     #[error("{text}")]
     Registry {
         /// What is wrong.
@@ -52,7 +52,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The same failure with words in front of it.
+    /// The same error with `front` before its text.
     #[must_use]
     pub fn within(self, front: &str) -> Error {
         let text = format!("{front}: {self}");
@@ -86,7 +86,7 @@ impl From<pintle_registry::Error> for Error {
     }
 }
 
-/// Says what was being done to which file, as Go says it.
+/// An I/O error with operation and path, formatted as Go does.
 pub(crate) fn refused(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
     let path = path.to_owned();
     move |source| Error::File(pintle_chart::FileError { operation, path, source }.to_string())

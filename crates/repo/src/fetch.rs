@@ -13,7 +13,7 @@ use crate::resolve::{Fetched, Resolved, Resolver};
 /// The largest archive that is fetched.
 pub const MAX_ARCHIVE: u64 = 1 << 30;
 
-/// What charts are asked for with.
+/// The `Accept` header.
 const ACCEPT: &str = "application/gzip,application/octet-stream";
 
 impl Resolver<'_> {
@@ -53,7 +53,7 @@ impl Resolver<'_> {
     /// The archive in the content cache with its SHA-256, if it is there.
     ///
     /// # Errors
-    /// When the registry that knows its digest cannot be asked, or says that it is another one.
+    /// When the registry cannot be asked for the digest, or the digest differs from the one in the index.
     pub(crate) fn cached(&self, resolved: &Resolved) -> Result<Option<(PathBuf, String)>> {
         let digest = match (&resolved.digest, &resolved.oci) {
             (Some(digest), _) => Some(digest.clone()),

@@ -37,7 +37,7 @@ pub struct Access {
     pub key_file: String,
     /// The authorities to trust instead of the system's.
     pub ca_file: String,
-    /// Whether to take any certificate.
+    /// Whether to skip certificate verification.
     pub insecure_skip_tls_verify: bool,
     /// Whether other hosts get the credentials too.
     pub pass_credentials_all: bool,
@@ -47,7 +47,7 @@ pub struct Access {
 
 impl std::fmt::Debug for Access {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Passwords stay out of whatever is printed.
+        // Passwords must not appear in debug output.
         f.debug_struct("Access").field("username", &self.username).finish_non_exhaustive()
     }
 }
@@ -63,7 +63,7 @@ pub struct Request<'r> {
     pub access: Access,
     /// The `Accept` header, if any.
     pub accept: &'r str,
-    /// What is there already; the server may say that it is still good.
+    /// The validators of the cached copy, for a conditional request.
     pub known: Option<&'r Validators>,
     /// Whether the answer may be compressed on its way.
     pub compressed: bool,
@@ -71,34 +71,34 @@ pub struct Request<'r> {
     pub limit: u64,
 }
 
-/// What came back, besides the bytes.
+/// A response without its body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Response {
-    /// Whether what is there already is still good; then there were no bytes.
+    /// Whether the cached copy is still current (304 Not Modified); then there was no body.
     pub unchanged: bool,
-    /// What the server said about the bytes.
+    /// The validators for the next request.
     pub validators: Validators,
 }
 
-/// Hears of the bytes of one download as they come; dropped at its end.
+/// Called with the size of each chunk of one download, in bytes; dropped at its end.
 pub type Meter = Box<dyn FnMut(u64) + Send>;
 
 /// Makes a meter for a download, by its name and its size in bytes if that is known.
 pub type DownloadProgress = Arc<dyn Fn(&str, Option<u64>) -> Meter + Send + Sync>;
 
-/// Fetches what URLs of other schemes than HTTP name.
+/// Fetches URLs with schemes other than HTTP.
 pub trait SchemeGetter: Send + Sync {
-    /// Whether it is the one for a scheme.
+    /// Whether it handles a scheme.
     fn knows(&self, scheme: &str) -> bool;
 
     /// Fetches.
     ///
     /// # Errors
-    /// Why there is nothing.
+    /// Why the request failed.
     fn get(&self, request: &Request<'_>) -> Result<Vec<u8>>;
 }
 
-/// Fetches over HTTP, and by other schemes if it was given a getter for these. Not for threads that run futures.
+/// Fetches over HTTP, and by other schemes if it was given a getter for these. Blocks; must not be called on an async thread.
 pub struct Getter {
     proxies: Proxies,
     pub(crate) timeout: Duration,
@@ -129,13 +129,13 @@ impl Getter {
         Getter { registries: Some(registries), ..self }
     }
 
-    /// The same getter, which tells of its downloads.
+    /// The same getter, which reports the progress of its downloads.
     #[must_use]
     pub fn with_progress(self, progress: Option<DownloadProgress>) -> Getter {
         Getter { progress, ..self }
     }
 
-    /// A meter for a download; one that does nothing if nobody wants to know.
+    /// A meter for a download; a no-op if no progress is wanted.
     pub(crate) fn meter(&self, name: &str, size: Option<u64>) -> Meter {
         match &self.progress {
             Some(progress) => progress(name, size),
@@ -168,7 +168,7 @@ impl Getter {
     /// Fetches into `sink`.
     ///
     /// # Errors
-    /// Why there is nothing, in Helm's words. Some bytes may have been written by then.
+    /// Why the request failed, with Helm's text. Some bytes may have been written by then.
     pub fn get(&self, request: &Request<'_>, sink: &mut dyn Write) -> Result<Response> {
         let scheme = request.url.split_once(':').map_or("", |(scheme, _)| scheme).to_ascii_lowercase();
         if let Some(other) = self.other(&scheme) {
@@ -188,7 +188,7 @@ impl Getter {
             .build()
             .map_err(|error| Error::Fetch(format!("cannot start: {error}")))?;
         let outcome = runtime.block_on(self.exchange(request, sink));
-        // Looking up a name cannot be stopped, and is not worth waiting for.
+        // A DNS lookup in progress cannot be cancelled, so do not wait for it.
         runtime.shutdown_background();
         outcome
     }

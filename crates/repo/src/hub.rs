@@ -42,7 +42,7 @@ pub fn search(getter: &Getter, endpoint: &str, words: &str) -> Result<Vec<HubCha
     let request = Request { url: &url, home: &url, compressed: true, limit: 64 << 20, ..Request::default() };
     let mut text = Vec::new();
     let outcome = getter.get(&request, &mut text);
-    // What is no JSON counts as no results, and so does an answer that breaks off.
+    // A response that is not JSON, or is cut off, counts as no results.
     if outcome.is_err() && text.is_empty() {
         return Err(Error::Fetch(format!("unable to perform search against {shown}")));
     }

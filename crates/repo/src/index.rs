@@ -2,7 +2,7 @@
 //!
 //! An index may have tens of thousands of versions, of which a command wants a few. [`read()`] therefore goes over the text
 //! once and hands each version over as it comes, and [`Catalog`] keeps what search and choice need. `side` is the
-//! catalog in a file beside the index, so that the text is gone over once per download and not once per command.
+//! catalog in a file beside the index, so that the text is parsed once per download and not once per command.
 
 mod catalog;
 mod choose;
@@ -41,7 +41,7 @@ pub trait Receiver {
 pub struct Skipped {
     /// The chart.
     pub chart: String,
-    /// The version, in Go's quotes and with a blank before it; nothing for entries that are null.
+    /// The version, quoted as in Go and with a leading space; empty for entries that are null.
     pub version: String,
     /// What is wrong with the entry.
     pub reason: String,
@@ -61,14 +61,14 @@ impl Skipped {
 /// Goes over an index, JSON or YAML, by Helm's rules.
 ///
 /// # Errors
-/// What is no index. Entries that are wrong by themselves are skipped, and given back.
+/// When the text is not an index. Single invalid entries are skipped and returned instead.
 pub fn read(text: &[u8], receiver: &mut dyn Receiver) -> Result<Vec<Skipped>> {
     if text.is_empty() {
         return Err(Error::Index("empty index.yaml file".to_owned()));
     }
     let begins = text.iter().copied().find(|byte| !byte.is_ascii_whitespace());
     let summary = match begins {
-        // Whatever JSON may begin with. Text that turns out to be none is YAML.
+        // Every first character of JSON. Text that turns out not to be JSON is read as YAML.
         Some(b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n') => json::read(text, receiver),
         _ => None,
     };

@@ -30,10 +30,10 @@ pub enum Credentials {
     Stored,
 }
 
-/// Makes a client.
+/// Creates a client.
 type Connect = Box<dyn Fn(Credentials) -> Result<Arc<Client>> + Send + Sync>;
 
-/// Clients for registries, made when the first chart comes from one.
+/// Clients for registries, created on first use.
 pub struct Registries {
     connect: Connect,
     given: OnceLock<Result<Arc<Client>>>,
@@ -54,7 +54,7 @@ impl Registries {
         }
     }
 
-    /// What Helm prints about the charts that came since the last call.
+    /// What Helm prints about the charts fetched since the last call.
     pub fn take_notices(&self) -> String {
         std::mem::take(&mut self.notices.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -75,7 +75,7 @@ impl Registries {
         Ok(runtime.block_on(operation)?)
     }
 
-    /// Notes what Helm prints about a chart that was asked for by its reference. It is silent about those of indexes.
+    /// Notes what Helm prints about a chart that the user named. Helm prints nothing about charts named by an index.
     fn notice(&self, oci: &OciChart, manifest: &Digest, is_legacy: bool) {
         if oci.credentials == Credentials::Stored {
             return;
@@ -114,7 +114,7 @@ impl OciChart {
         Ok((OciChart { chart, credentials }, name))
     }
 
-    /// The chart that an index names, where any tag will do.
+    /// The chart that an index names. Its tag need not be a version.
     pub(crate) fn listed(
         registries: &Registries,
         reference: &str,
@@ -172,15 +172,15 @@ impl Resolver<'_> {
         })
     }
 
-    /// The cached archive of a chart: a tag is asked for its digest, and the manifest of that digest is in the cache with
-    /// what it names. Gives the SHA-256 of the archive.
+    /// The SHA-256 of a chart's archive, if it is cached: the tag is resolved to a digest, and the manifest of that digest
+    /// must be in the cache with its archive.
     pub(crate) fn cached_oci(&self, resolved: &Resolved, oci: &OciChart) -> Result<Option<String>> {
         let registries = self.registries(&resolved.source.url, "")?;
         let client = registries.client(oci.credentials)?;
         let digest = match registries.run(async { Ok(client.chart_digest(&oci.chart).await) })? {
             Ok(Some(digest)) => digest,
             Err(error) if is_unreachable(&error) => return Err(error.into()),
-            // Why not is in the answer to the question for the manifest.
+            // The reason is reported when the manifest is fetched.
             Ok(None) | Err(_) => return Ok(None),
         };
         let cache = ContentCache::new(&self.folders.content_cache);
@@ -192,8 +192,8 @@ impl Resolver<'_> {
         Ok(Some(archive))
     }
 
-    /// What cosign has put beside a chart of a registry, with the digest of the manifest that it is about. From then on that
-    /// manifest is meant, because the tag may move.
+    /// The cosign signatures of a chart in a registry, with the digest of the signed manifest. `resolved` is pinned to that
+    /// digest, because the tag may move.
     ///
     /// # Errors
     /// Charts that are in no registry, and what a registry refuses.
@@ -212,7 +212,7 @@ impl Resolver<'_> {
         Ok((digest, found))
     }
 
-    /// Fetches an archive into `sink`, remembers its manifest, and gives the SHA-256 of the archive.
+    /// Fetches an archive into `sink`, caches its manifest, and returns the SHA-256 of the archive.
     pub(crate) fn download_oci(
         &self,
         resolved: &Resolved,
@@ -226,7 +226,7 @@ impl Resolver<'_> {
             let pulled = client.pull_chart(&oci.chart, wanted).await?;
             let mut meter =
                 self.getter.meter(&resolved.file_name, pulled.content.as_ref().map(|content| content.size));
-            // What passes is compared with the digest in the manifest, which is nearly always of the kind that we need.
+            // `read_content` verifies the digest in the manifest. It is nearly always a SHA-256, so no second hash is needed.
             let known = pulled.content.as_ref().map(|content| content.digest.clone());
             let known = known.filter(|digest| digest.algorithm() == "sha256");
             let mut hasher = known.is_none().then(Sha256::new);
@@ -261,13 +261,13 @@ impl Resolver<'_> {
     }
 }
 
-/// The archive of a manifest, if both are in the cache: its SHA-256, and whether it has the media type of old.
+/// The archive of a manifest, if both are in the cache: its SHA-256, and whether it has the deprecated media type.
 pub(crate) fn cached_layer(cache: &ContentCache, manifest: &Digest) -> Option<(String, bool)> {
     let found = cache.manifest(manifest).and_then(|text| layer(&text))?;
     cache.chart(&found.0).map(|_| found)
 }
 
-/// Keeps the manifest, so that the archive is found by its digest. That it cannot be kept is nothing to stop for.
+/// Caches the manifest, so that the archive is found by its digest. Errors are ignored.
 pub(crate) fn keep_manifest(cache: &ContentCache, pulled: &PulledChart) {
     let is_usable = pulled.manifest.algorithm() == "sha256" && layer(&pulled.manifest_bytes).is_some();
     if !is_usable || cache.manifest(&pulled.manifest).is_some() {
@@ -282,13 +282,13 @@ pub(crate) fn keep_manifest(cache: &ContentCache, pulled: &PulledChart) {
     }
 }
 
-/// Whether nobody answered, so that there is no use in asking for more.
+/// Whether the registry could not be reached, so that further requests would fail too.
 pub(crate) fn is_unreachable(error: &pintle_registry::Error) -> bool {
     use pintle_registry::Error as E;
     matches!(error, E::Transfer { source, .. } if matches!(**source, E::Network { .. }))
 }
 
-/// The SHA-256 of the archive that a manifest names, and whether it has the media type of old.
+/// The SHA-256 of the archive that a manifest names, and whether it has the deprecated media type.
 fn layer(manifest: &[u8]) -> Option<(String, bool)> {
     let tree = pintle_tree::json::read(manifest).ok()?;
     let layers = tree.get("layers").and_then(Node::as_list)?;

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::oci::{Credentials, Registries, parse};
 use crate::search::Hit;
 
-/// How many versions are looked at side by side.
+/// How many versions are looked up concurrently.
 const AT_ONCE: usize = 8;
 
 impl Registries {
@@ -58,7 +58,7 @@ impl Registries {
     }
 }
 
-/// What there is under these versions, in their order; nothing for what is no chart.
+/// Looks up these versions, in their order; `None` for a tag that is not a chart.
 async fn look_at(
     client: &Arc<Client>,
     reference: &ChartReference,

@@ -13,8 +13,8 @@ use crate::content::{ContentCache, Kind};
 use crate::error::{Error, Result, refused};
 use crate::resolve::{Resolved, Resolver};
 
-/// Fetches an archive into a folder under its own name, and gives the file with its SHA-256. The content cache is filled
-/// too.
+/// Fetches an archive into a folder under its own name, and returns the file with its SHA-256. Also adds it to the content
+/// cache.
 ///
 /// # Errors
 /// When it cannot be fetched or written; then there is no file.
@@ -41,18 +41,18 @@ pub fn pull(resolver: &Resolver<'_>, resolved: &Resolved, folder: &Path) -> Resu
         return Err(error);
     }
     atomic::persist(file, &path, 0o644).map_err(refused("rename", &path))?;
-    // That it cannot be kept is nothing to stop for.
+    // Failing to cache it is not an error.
     if let Some(copy) = copy {
         let _ = cache.keep(copy, &digest, Kind::Chart);
     }
     Ok((path, digest))
 }
 
-/// How many pieces may wait to be written.
+/// The capacity of the channel to the writing thread, in pieces.
 const WAITING: usize = 32;
 
-/// Downloads into a file and, if that can be written, into another for the cache. Writing is done beside, because what comes
-/// must be hashed at the same time.
+/// Downloads into a file and, if the cache is writable, into another for the cache. A second thread writes, so that hashing
+/// and writing overlap.
 fn download(
     resolver: &Resolver<'_>,
     resolved: &Resolved,
@@ -75,13 +75,13 @@ fn download(
         let digest = resolver.download(resolved, &mut pieces);
         drop(pieces);
         let written = writing.join().unwrap_or_else(|_| Err(io::Error::other("writing was given up")));
-        // What could not be written is the cause of whatever failed after it.
+        // A write error comes first, because it makes the download fail too.
         let copy = written.map_err(refused("write", path))?;
         Ok((digest?, copy))
     })
 }
 
-/// Hands pieces to whoever writes them, in buffers that come back: fresh memory for each would cost as much as hashing.
+/// Sends pieces to the writing thread, in recycled buffers: allocating one for each would cost as much as hashing.
 struct Pieces {
     full: mpsc::SyncSender<Vec<u8>>,
     empty: mpsc::Receiver<Vec<u8>>,
@@ -125,7 +125,7 @@ fn chart_name(files: &[pintle_chart::File]) -> Result<String> {
     }
 }
 
-/// Unpacks an archive into `folder/<name of the chart>`, which must not be there.
+/// Unpacks an archive into `folder/<name of the chart>`, which must not exist.
 ///
 /// # Errors
 /// Archives that are damaged, escape their folder or are too large; a folder that is there; those of writing.
@@ -141,7 +141,7 @@ pub fn expand(archive: &Path, folder: &Path) -> Result<PathBuf> {
     let mkdir =
         |folder: &Path| atomic::folder(folder).map_err(|error| error.within("failed to untar (mkdir)"));
     mkdir(folder)?;
-    // Everything is unpacked beside the place and moved there at once, so that a disk that is full leaves nothing.
+    // Unpacked into a temporary folder and renamed, so that a full disk leaves no partial chart.
     let beside = tempfile::Builder::new()
         .prefix(".pintle-")
         .tempdir_in(folder)

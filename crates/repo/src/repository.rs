@@ -47,7 +47,7 @@ fn prefix(name: &str) -> String {
 /// Checks that there is a way to fetch from a URL.
 ///
 /// # Errors
-/// Texts that are no URL, and schemes that nobody handles.
+/// When the URL is invalid, or its scheme has no getter.
 pub fn check_scheme(getter: &Getter, url: &str) -> Result<()> {
     let address =
         Address::parse(url).map_err(|_| Error::Input(format!("invalid chart URL format: {url}")))?;
@@ -58,10 +58,10 @@ pub fn check_scheme(getter: &Getter, url: &str) -> Result<()> {
     }
 }
 
-/// Fetches the index of a repository and keeps it in the cache, with its side file. Gives back what was left out of it.
+/// Fetches the index of a repository into the cache, with its side file. Returns the skipped entries.
 ///
 /// # Errors
-/// When it cannot be fetched, is no index or cannot be kept; then what was there before is still there.
+/// When it cannot be fetched, is no index or cannot be written; then the cached index is unchanged.
 pub fn download_index(getter: &Getter, entry: &Entry, cache: &Path) -> Result<Vec<Skipped>> {
     let path = index_path(cache, &entry.name);
     let (known, file) = Cached::known(&path).unzip();
@@ -71,7 +71,7 @@ pub fn download_index(getter: &Getter, entry: &Entry, cache: &Path) -> Result<Ve
         (None, Some(known)) => return unchanged(cache, &entry.name, known),
         (None, None) => return Err(Error::Fetch("304 Not Modified".to_owned())),
         (Some(validators), known) => match (sink.finish(), known) {
-            // The server sent what is there.
+            // The server sent the index that is already cached.
             (None, Some(known)) => {
                 known.keep_validators(&path, &validators);
                 return unchanged(cache, &entry.name, known);
@@ -81,9 +81,9 @@ pub fn download_index(getter: &Getter, entry: &Entry, cache: &Path) -> Result<Ve
     };
     let mut index = Cached::parse(&text)?;
     index.validators = validators;
-    // What is in the way of the folder is in the way of the file too, and the error names the file.
+    // If the folder cannot be created, writing the index fails too, with an error that names the file.
     let _ = atomic::folder(cache);
-    // What completion reads; it is done without when it cannot be written.
+    // Only for shell completion, so errors are ignored.
     let _ = write_charts(cache, &entry.name, &index);
     let written = atomic::write(&path, &text, 0o644).map_err(refused("open", &path))?;
     index.keep(&path, &text, &written);
@@ -95,8 +95,8 @@ fn unchanged(cache: &Path, name: &str, known: Cached) -> Result<Vec<Skipped>> {
     Ok(known.skipped)
 }
 
-/// Takes what comes, and holds it in memory only if it differs from what a file has: most indexes that are fetched again are
-/// the same, and many programs may fetch them at once.
+/// Compares what is written with a file, and holds it in memory only if it differs: most indexes that are fetched again are
+/// the same, and many processes may fetch them at once.
 struct Comparing {
     file: Option<BufReader<File>>,
     /// How many bytes were equal so far.
@@ -111,18 +111,18 @@ impl Comparing {
         Comparing { file, equal: 0, chunk: Vec::new(), text: Vec::new() }
     }
 
-    /// What came, or `None` if it is what the file has.
+    /// What was written, or `None` if it equals the file.
     fn finish(mut self) -> Option<Vec<u8>> {
         let is_same = self.file.as_mut().is_some_and(|file| file.fill_buf().is_ok_and(<[u8]>::is_empty));
         if is_same {
             return None;
         }
-        // Without what cannot be read again, the index is not complete, and that is found when it is read.
+        // If the equal part cannot be read again, the index is incomplete, which parsing it reports.
         let _ = self.differ();
         Some(self.text)
     }
 
-    /// From here on everything is held, with what came before.
+    /// Switches to holding everything in memory, starting with the part that was equal.
     fn differ(&mut self) -> io::Result<()> {
         if let Some(mut file) = self.file.take() {
             file.seek(SeekFrom::Start(0))?;
@@ -160,7 +160,7 @@ fn write_charts(cache: &Path, name: &str, index: &Cached) -> std::io::Result<()>
     }
 }
 
-/// Fetches an index into `sink`, and gives what the server says about it; `None` if it is the one that is known.
+/// Fetches an index into `sink`, and returns its validators; `None` if the server says that `known` is still current.
 fn fetch_index(
     getter: &Getter,
     entry: &Entry,
@@ -169,7 +169,7 @@ fn fetch_index(
 ) -> Result<Option<Validators>> {
     let url = resolve_reference(&entry.url, "index.yaml").map_err(Error::Fetch)?;
     if url.starts_with("oci://") {
-        // Registries have no index; Helm says so in the words of its library.
+        // Registries have no index; the error text is that of Helm's registry library.
         let text = "failed to perform \"FetchReference\" on source: invalid reference".to_owned();
         let hint = "registries have no index: charts there are named by oci://HOST/PATH/CHART".to_owned();
         return Err(Error::Registry { text, hint: Some(hint) });
@@ -187,7 +187,7 @@ fn fetch_index(
     Ok((!response.unchanged).then_some(response.validators))
 }
 
-/// Fetches the index of a repository that has no name, and keeps nothing.
+/// Fetches the index of a repository without a name, and caches nothing.
 ///
 /// # Errors
 /// When it cannot be fetched or is no index.
@@ -199,7 +199,7 @@ pub fn index_of(getter: &Getter, entry: &Entry) -> Result<Cached> {
     }
 }
 
-/// Fetches the indexes of several repositories side by side; `done` hears of each as it comes in.
+/// Fetches the indexes of several repositories concurrently; `done` is called for each as it completes.
 pub fn update(
     getter: &Getter,
     entries: &[Entry],

@@ -98,7 +98,7 @@ pub struct Resolver<'g> {
     pub folders: Folders,
     /// Fetches.
     pub getter: &'g Getter,
-    /// Whether archives that do not have the digest of the index are taken all the same.
+    /// Whether archives are accepted even if their digest differs from the one in the index.
     pub skip_digest: bool,
     /// Whether an index that cannot be read stops the search for the repository of a URL, as in Helm.
     pub needs_all_indexes: bool,
@@ -108,13 +108,13 @@ impl Resolver<'_> {
     /// Finds the archive of a chart.
     ///
     /// # Errors
-    /// References that lead nowhere, in Helm's words.
+    /// When the reference cannot be resolved, with Helm's text.
     pub fn resolve(&self, wanted: &Wanted) -> Result<Resolved> {
         self.resolve_after(wanted, || Ok(()))
     }
 
-    /// The same, with something to do before the caches are used: what is wrong with the repository of
-    /// [`Wanted::repo_url`] is reported first.
+    /// The same, but calls `prepare` before the caches are used. Errors of the repository at [`Wanted::repo_url`] are
+    /// reported before its errors.
     ///
     /// # Errors
     /// As [`Resolver::resolve`], and those of `prepare`.
@@ -135,7 +135,7 @@ impl Resolver<'_> {
         let mut resolved = if is_oci(&url) {
             self.resolve_listed(&url, &found.version)?
         } else {
-            // What Helm does with any URL, so that a configured repository lends its credentials.
+            // Helm does this for every URL, so that the credentials of a configured repository are used.
             self.resolve_typed(&url, version, &access)?
         };
         resolved.digest = self.expected(&found.detail.digest, &mut resolved.log);
@@ -183,7 +183,7 @@ impl Resolver<'_> {
     fn resolve_typed(&self, reference: &str, version: &str, access: &Access) -> Result<Resolved> {
         let address = Address::parse(reference)
             .map_err(|_| Error::Input(format!("invalid chart URL format: {reference}")))?;
-        // What is left of `oci://` alone is no reference to a registry.
+        // A bare `oci://` is not a registry reference: it loses its slashes when it is formatted again.
         if is_oci(&address.to_string()) {
             let found = OciChart::typed(self.registries(reference, version)?, reference, version)?;
             return Ok(in_registry(found));
@@ -337,7 +337,7 @@ impl Resolver<'_> {
     }
 }
 
-/// A chart of a registry, as what was found.
+/// The resolved form of a chart in a registry.
 fn in_registry((oci, file_name): (OciChart, String)) -> Resolved {
     let (url, version) = (oci.url(), oci.version().to_owned());
     Resolved {
@@ -356,8 +356,8 @@ fn is_oci(url: &str) -> bool {
     url.starts_with("oci://")
 }
 
-/// What a configured repository knows about reaching it goes before the flags. Its leave to take any certificate counts
-/// too, which Helm forgets.
+/// Overrides the flags with the certificates and credentials of a configured repository. Its `insecure_skip_tls_verify`
+/// applies too, which Helm ignores here.
 fn lend(entry: &Entry, access: &mut Access) {
     let Entry { cert_file, key_file, ca_file, .. } = entry;
     if !cert_file.is_empty() || !key_file.is_empty() || !ca_file.is_empty() {
@@ -388,7 +388,7 @@ fn no_cached_repository(error: Error) -> Error {
     error.within("no cached repo found. (try 'helm repo update')")
 }
 
-/// Says that something at a URL is no repository.
+/// Adds to an error that the URL is not a valid repository.
 pub fn unreachable_repository(url: &str, cause: Error) -> Error {
     let url = quote(url.as_bytes());
     cause.within(&format!("looks like {url} is not a valid chart repository or cannot be reached"))

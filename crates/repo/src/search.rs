@@ -58,7 +58,7 @@ impl Pattern {
     }
 }
 
-/// Lower case as Go has it: one letter for one letter.
+/// Lower case as in Go: every character maps to exactly one.
 fn lower(text: &str) -> String {
     text.chars()
         .map(|letter| {
@@ -88,7 +88,7 @@ pub struct Hit {
 }
 
 impl Hit {
-    /// A chart that was not found by a word; nothing if its version is none.
+    /// A hit without a search term; `None` if its version is invalid.
     pub(crate) fn new(
         name: String,
         version: String,
@@ -119,7 +119,7 @@ pub fn search(
                 let text = &index.catalog.texts[head.text as usize];
                 let score = *scores.entry(head.text).or_insert_with(|| pattern.score(repository, text));
                 let Some(score) = score else { continue };
-                // Only a better match can still take the place of one that was found.
+                // Only a better match can replace the current one.
                 if !all_versions && found.iter().any(|hit| hit.score <= score) {
                     continue;
                 }

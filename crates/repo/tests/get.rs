@@ -1,4 +1,4 @@
-//! Fetching from servers that do not mean well.
+//! Fetching from misbehaving servers.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -8,7 +8,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use pintle_repo::{Getter, Proxies, Request};
 
-/// Answers every request with these bytes, and says nothing more. Gives the address.
+/// Answers every request with these bytes, and sends nothing more. Returns the URL.
 fn server(answer: Vec<u8>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("it has an address");
@@ -17,7 +17,7 @@ fn server(answer: Vec<u8>) -> String {
             let answer = answer.clone();
             std::thread::spawn(move || {
                 let mut buffer = [0; 4096];
-                // Whoever waits for more than the answer waits until it hangs up itself.
+                // The connection stays open until the client closes it, so a client that expects more has to time out.
                 while stream.read(&mut buffer).is_ok_and(|count| count > 0) {
                     let _ = stream.write_all(&answer);
                 }
@@ -33,7 +33,7 @@ fn get(url: &str, limit: u64, timeout: Duration) -> Result<Vec<u8>, String> {
     getter.get_bytes(&request).map(|(_, bytes)| bytes).map_err(|error| error.to_string())
 }
 
-const PATIENT: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 fn answer(head: &str, body: &[u8]) -> Vec<u8> {
     let mut answer = format!("HTTP/1.1 200 OK\r\n{head}content-length: {}\r\n\r\n", body.len()).into_bytes();
@@ -44,12 +44,12 @@ fn answer(head: &str, body: &[u8]) -> Vec<u8> {
 #[test]
 fn more_than_the_limit_is_not_taken() {
     let url = server(answer("", &[b'x'; 1001]));
-    let error = get(&url, 1000, PATIENT).expect_err("it is too much");
+    let error = get(&url, 1000, TIMEOUT).expect_err("it is too much");
     assert_eq!(
         error,
         format!("failed to fetch {url} : it is larger than 1000 bytes, which is the most that is taken")
     );
-    assert_eq!(get(&url, 1001, PATIENT).map(|bytes| bytes.len()), Ok(1001));
+    assert_eq!(get(&url, 1001, TIMEOUT).map(|bytes| bytes.len()), Ok(1001));
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn a_little_that_unpacks_to_much_is_cut_off_at_the_limit() {
     encoder.write_all(&vec![0; 32 << 20]).expect("it fits into memory");
     let bomb = encoder.finish().expect("it fits into memory");
     let url = server(answer("content-encoding: gzip\r\n", &bomb));
-    let error = get(&url, 1 << 20, PATIENT).expect_err("it is too much");
+    let error = get(&url, 1 << 20, TIMEOUT).expect_err("it is too much");
     assert!(error.contains("larger than 1048576 bytes"), "{error}");
 }
 
@@ -66,7 +66,7 @@ fn a_little_that_unpacks_to_much_is_cut_off_at_the_limit() {
 fn damaged_compression_is_an_error() {
     let url =
         server(answer("content-encoding: gzip\r\n", b"no gzip at all, but long enough to be looked at"));
-    assert!(get(&url, 1000, PATIENT).is_err());
+    assert!(get(&url, 1000, TIMEOUT).is_err());
 }
 
 #[test]
@@ -91,14 +91,14 @@ fn redirects_end_and_lead_only_to_servers() {
     let moved =
         |to: &str| format!("HTTP/1.1 302 Found\r\nlocation: {to}\r\ncontent-length: 0\r\n\r\n").into_bytes();
     let url = server(moved("/again"));
-    let error = get(&url, 1000, PATIENT).expect_err("it has no end");
+    let error = get(&url, 1000, TIMEOUT).expect_err("it has no end");
     assert!(error.ends_with("/again\": stopped after 10 redirects"), "{error}");
-    let error = get(&server(moved("file:///etc/passwd")), 1000, PATIENT).expect_err("it is no server");
+    let error = get(&server(moved("file:///etc/passwd")), 1000, TIMEOUT).expect_err("it is no server");
     assert!(error.ends_with("unsupported protocol scheme \"file\""), "{error}");
 }
 
 #[test]
 fn what_is_no_answer_is_an_error() {
-    let error = get(&server(b"SSH-2.0-OpenSSH_9.2\r\n\r\n".to_vec()), 1000, PATIENT).expect_err("no answer");
+    let error = get(&server(b"SSH-2.0-OpenSSH_9.2\r\n\r\n".to_vec()), 1000, TIMEOUT).expect_err("no answer");
     assert!(error.contains("malformed HTTP response"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! Reading indexes, and the file beside them.
+//! Reading indexes and their side files.
 
 use std::fs;
 use std::path::Path;
@@ -151,7 +151,7 @@ fn odd_yaml_reads_as_plain_yaml_does() {
         index.catalog.charts[0].versions.iter().map(|head| head.version.as_str()).collect();
     assert_eq!(versions, ["2.0.0", "1.0.0"]);
     assert_eq!(index.get("a", "").expect("it is there").detail.urls, ["a.tgz"]);
-    // As in Helm, what a merge brings may not be there already.
+    // As in Helm, a key that a merge (`<<`) provides must not be set again.
     let merged =
         "apiVersion: v1\nentries:\n  a:\n  - &a {name: a, version: 1.0.0}\n  - <<: *a\n    version: 2.0.0\n";
     assert!(error(merged).ends_with("line 6: key \"version\" already set in map"), "{}", error(merged));

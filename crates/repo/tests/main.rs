@@ -1,4 +1,4 @@
-//! The crate from the outside.
+//! All integration tests of this crate in one program.
 
 mod get;
 mod index;

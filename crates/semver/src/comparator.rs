@@ -39,7 +39,7 @@ pub(crate) struct Comparator {
     operator: Operator,
     /// The version as it was written.
     pattern: String,
-    /// The version with zeros for what is open.
+    /// The version with zeros for the missing and wildcard parts.
     bound: Version,
     open: Open,
 }
@@ -62,7 +62,7 @@ pub(crate) enum Failure {
 }
 
 impl Operator {
-    /// Parses the operator at the start of a text. `None` if what is there cannot be followed by a version.
+    /// Parses the operator at the start of a text; a missing one means `=`. `None` if it is not a known operator.
     pub(crate) fn leading(text: &str) -> Option<Self> {
         let length = text.bytes().take_while(|byte| b"=!<>~^".contains(byte)).count();
         Some(match &text[..length] {
@@ -222,7 +222,7 @@ impl fmt::Display for Comparator {
 }
 
 impl Failure {
-    /// Tells the failure with the text of the Go library.
+    /// Returns the message of the Go library for the failure.
     pub(crate) fn reason(self, version: &Version, comparator: &Comparator) -> String {
         // Both texts passed the grammar, so they need no escapes.
         let (text, pattern) = (version, &comparator.pattern);

@@ -158,7 +158,7 @@ fn rewrite_ranges(text: &str) -> String {
     rewritten
 }
 
-/// Finds `a - b` at the beginning of a text: both ends and the length with the space around.
+/// Finds `a - b` at the beginning of a text: both bounds, and the length including the whitespace around it.
 fn leading_range(text: &str) -> Option<(&str, &str, usize)> {
     let low_start = space_length(text);
     let (_, length) = scan_pattern(&text[low_start..])?;

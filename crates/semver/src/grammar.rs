@@ -26,7 +26,7 @@ pub(crate) fn split_version(text: &str) -> Option<Parts<'_>> {
 
 /// Splits the longest version-with-wildcards at the beginning of a text; gives its length too.
 ///
-/// The number class of the Go library includes the bar by accident, and so does this one.
+/// The number class of the Go library includes `|` by accident, and so does this one.
 pub(crate) fn scan_pattern(text: &str) -> Option<(Parts<'_>, usize)> {
     scan(text, |byte| matches!(byte, b'0'..=b'9' | b'x' | b'X' | b'*' | b'|'))
 }

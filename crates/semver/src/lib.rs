@@ -3,7 +3,7 @@
 //! Charts, dependency ranges and the `semver` template functions all go through this crate, so its answers and its
 //! texts follow the Go library to the letter, including the oddities of partial versions and wildcards.
 //!
-//! It knows nothing of charts or templates, reads nothing and keeps no state. Start with [`Version::parse`] and
+//! It knows nothing of charts or templates, does no I/O and keeps no state. Start with [`Version::parse`] and
 //! [`Constraint::parse`].
 //!
 //! ```

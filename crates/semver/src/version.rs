@@ -186,7 +186,7 @@ impl Version {
         self.respelled(Self { major, minor, patch, ..Self::default() })
     }
 
-    /// Gives `next` its canonical spelling as original, with the `v` that this version had.
+    /// Sets the original text of `next` to its canonical form, with a leading `v` if this version had one.
     fn respelled(&self, mut next: Self) -> Self {
         let prefix = if self.original.starts_with('v') { "v" } else { "" };
         next.original = format!("{prefix}{next}");
@@ -249,7 +249,7 @@ pub(crate) fn compare_prerelease(left: &str, right: &str) -> Ordering {
     }
 }
 
-/// Orders empty before numbers before words. A number beyond 64 bits counts as a word.
+/// Orders empty before numeric before alphanumeric identifiers. A number beyond 64 bits counts as alphanumeric.
 fn compare_identifier(left: &str, right: &str) -> Ordering {
     if left == right || left.is_empty() || right.is_empty() {
         return left.len().min(1).cmp(&right.len().min(1));

@@ -13,7 +13,7 @@ const TRUSTED_DEPTH: usize = 100;
 /// How many bytes of text are compared per step.
 const LONG_TEXT: usize = 256;
 
-/// Whether two values are of the same type and hold the same.
+/// Whether two values have the same type and content.
 pub(crate) fn deep_equal(fuel: &mut Fuel, a: &Value, b: &Value) -> Result<bool, CallError> {
     let mut comparison = Comparison { open: Vec::new(), fuel, failure: None };
     let equal = comparison.values(a, b);
@@ -99,7 +99,7 @@ impl Comparison<'_> {
         if a.same(b) || (self.open.len() > TRUSTED_DEPTH && self.open.contains(&pair)) {
             return true;
         }
-        // Every level looks through the levels around it.
+        // The search above is linear in the number of enclosing levels.
         let around = if self.open.len() > TRUSTED_DEPTH { self.open.len() / 32 } else { 0 };
         if !self.pays(a.len() + around) {
             return false;

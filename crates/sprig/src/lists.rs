@@ -206,7 +206,7 @@ fn chunk(args: Args<'_>) -> CallResult {
 fn sort_alpha(args: Args<'_>) -> CallResult {
     let value = args.any(0);
     if items_of(value).is_none() {
-        // sprig makes a list of anything.
+        // sprig treats anything else as a list of one item.
         return Ok(Value::strings([text_of(value)]));
     }
     let mut texts = texts_of("sortAlpha", value)?;

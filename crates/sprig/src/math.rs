@@ -68,8 +68,8 @@ fn sum(a: &Decimal, b: &Decimal) -> Result<Decimal, String> {
     Ok(a.plus(b))
 }
 
-/// Computes with exact numbers, which grow with every product; `pay` gets their length, in digits of nine. Each digit
-/// of a quotient takes many products.
+/// Computes with exact numbers, which grow with every product; `pay` gets their length, in units of nine decimal digits.
+/// Each unit of a quotient takes many products.
 fn decimals(
     pay: &mut dyn FnMut(u64) -> Result<(), CallError>,
     start: &Value,
@@ -84,7 +84,7 @@ fn decimals(
     Ok(Value::Float(result.to_float()))
 }
 
-/// The largest or smallest; NaN wins over all, unless there is the infinity that nothing can beat.
+/// The largest or smallest; NaN wins over everything except the infinity that is itself the extreme.
 fn extreme(args: Args<'_>, operation: fn(f64, f64) -> f64) -> Value {
     let unbeaten = operation(f64::INFINITY, f64::NEG_INFINITY);
     let better =

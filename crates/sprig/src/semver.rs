@@ -81,7 +81,7 @@ const METHODS: &[Method] = &[
 const VALUE_METHODS: usize = 14;
 
 impl VersionObject {
-    /// The zero of the type.
+    /// The zero value of the type.
     pub(crate) fn zero(&self) -> Self {
         VersionObject { version: Version::default(), is_pointer: self.is_pointer }
     }

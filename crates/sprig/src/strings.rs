@@ -219,7 +219,7 @@ fn replace(args: Args<'_>) -> CallResult {
     if !old.is_empty() {
         return text(whole.replace(old, new));
     }
-    // Nothing is found before each character and at the end.
+    // The empty string is found before each character and at the end.
     let (mut out, mut rest) = (new.to_vec(), whole);
     while !rest.is_empty() {
         let (character, after) = rest.split_at(first_rune(rest).1);

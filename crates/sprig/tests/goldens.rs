@@ -106,8 +106,8 @@ fn is_recorded(found: &[u8], out: &Node, key: &str) -> bool {
     text_at(out, &format!("{key}_sha256")) == Some(hash.as_str())
 }
 
-/// Whether an error says what was recorded. Where the recorded text has several lines, they are Helm's own layout of
-/// the places; what counts here is the last.
+/// Whether an error says what was recorded. A recorded text of several lines is the call stack in the layout of Helm; only
+/// its last line counts here.
 fn error_agrees(found: &str, expected: &str) -> bool {
     match expected.rsplit_once("\n    ") {
         Some((_, message)) => found.ends_with(message),

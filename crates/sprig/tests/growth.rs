@@ -12,11 +12,11 @@ use pintle_gotmpl::Type;
 
 use measure::{Call, Growth};
 
-/// How much longer than it is charged for a call may take when its arguments get sixteen times as long. What takes the
-/// square of the time is at 16; the rest is for machines that are busy.
+/// The maximum ratio of growth in time to growth in charge, for arguments of sixteen times the size. Quadratic time is at
+/// 16; the rest is for busy machines.
 const TOLERANCE: f64 = 6.0;
 
-/// A function, by what templates know of it.
+/// A function with its signature.
 #[derive(Clone)]
 struct Native {
     name: String,
@@ -32,7 +32,7 @@ const BUILT_IN: &[&str] = &[
     "printf", "println", "slice", "urlquery",
 ];
 
-/// Functions whose work is the same whatever they are given, and so much of it that they charge by the call.
+/// Functions whose cost is high and does not depend on their arguments; they charge per call.
 const FIXED: &[&str] = &[
     "bcrypt",
     "buildCustomCert",
@@ -70,7 +70,7 @@ fn is_fixed(native: &Native) -> bool {
     FIXED.contains(&native.name.as_str())
 }
 
-/// How often a call is measured before its instructions are counted, which takes seconds, and where they cannot be.
+/// How often a call is timed: before its instructions are counted, which takes seconds, and where they cannot be.
 const ATTEMPTS: [usize; 2] = [5, 40];
 
 const TEST: &str = "growth::no_template_function_takes_longer_than_it_is_charged_for";
@@ -92,8 +92,8 @@ fn no_template_function_takes_longer_than_it_is_charged_for() {
     assert!(problems.is_empty(), "{}:\n{}", problems.len(), problems.join("\n"));
 }
 
-/// Describes a call that grows faster than its charge. Time is what is measured first; whatever looks too slow by it is
-/// judged by its instructions, which are the same on a busy machine.
+/// Describes a call that grows faster than its charge. Time is measured first; a call that looks too slow is judged by
+/// its instruction count, which does not depend on other load.
 fn problem(native: &Native, index: usize, shape: &arguments::Shape) -> Option<String> {
     let call = Call::new(native, shape);
     let growth = Growth::measured(&call, TOLERANCE, ATTEMPTS[0]);
@@ -125,7 +125,7 @@ fn what_looks_too_slow_is_judged_by_its_instructions() {
     let native = natives().into_iter().find(|native| native.name == "upper").expect("it is known");
     let shape = &arguments::shapes(&native)[0];
     let growth = Growth::measured(&Call::new(&native, shape), TOLERANCE, 0);
-    // As many instructions as the square of the size, and as many as the size.
+    // Quadratic and linear instruction counts.
     let square = |size: usize, called: bool| Some(1_000 + if called { (size * size) as u64 } else { 0 });
     let linear = |size: usize, called: bool| Some(1_000 + if called { size as u64 } else { 0 });
     assert!(growth.excess_of_instructions(square).is_some_and(|excess| excess > TOLERANCE));

@@ -47,8 +47,8 @@ const CREATE: &str = "
     )
     SELECT count(*) FROM added";
 
-/// Updates a row, unconditionally, only with the given `xmin`, or only while it has the given lease. The lease is read with
-/// a lock, after that of its row, as every update takes them: a concurrent writer that takes it away comes before or after.
+/// Updates a row, unconditionally, only with the given `xmin`, or only while it has the given lease. The lease is locked
+/// after its row, in the order of every update: a concurrent writer that takes it away comes before or after.
 const UPDATE: &str = "
     WITH locked AS (
         SELECT key FROM releases_v1 WHERE key = $1 AND namespace = $4 AND $13::text IS NOT NULL FOR UPDATE

@@ -1,6 +1,6 @@
-//! Texts with random mistakes in them, the same ones in every run.
+//! Random mutations of text, the same ones in every run.
 
-/// A small generator of numbers, so that failures can be repeated.
+/// A pseudo-random number generator (xorshift64) with a seed other than 0, so that failures are reproducible.
 #[derive(Debug)]
 pub struct Random(pub u64);
 
@@ -14,7 +14,7 @@ impl Random {
     }
 }
 
-/// The text with a few mistakes: something goes, comes twice, or gives way to one of `pieces`.
+/// Mutates a text in a few places: removes or repeats a part, truncates it, or inserts one of `pieces`.
 pub fn mutate(text: &[u8], pieces: &[&str], random: &mut Random) -> Vec<u8> {
     let mut text = text.to_vec();
     for _ in 0..=random.below(3) {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// Leaves out what needs a program built from Go, though one may be installed: `cargo xtask test` needs nothing but Rust.
+/// Skips what needs a program built from Go, even if it is installed: `cargo xtask test` needs nothing but Rust.
 const WITHOUT: &str = "PINTLE_TEST_WITHOUT_GO";
 
 /// The real Helm 4 that we are measured against.

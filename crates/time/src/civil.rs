@@ -1,4 +1,4 @@
-//! The calendar: days counted from a far past to dates and back, valid for every 64-bit second.
+//! The calendar: converts between dates and day numbers counted from the far past; valid for every 64-bit second.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ pub(crate) const SECONDS_PER_DAY: u64 = 86_400;
 /// Go's `absoluteYears`: a multiple of 400 so far back that any 64-bit second is a positive number.
 const YEARS_BEFORE_ZERO: i64 = 292_277_022_400;
 
-// Of 400, 100 and 4 years of the Gregorian calendar.
+// The days in 400, 100 and 4 years of the Gregorian calendar.
 const DAYS_PER_CYCLE: u64 = 146_097;
 const DAYS_PER_CENTURY: u64 = 36_524;
 const DAYS_PER_FOUR_YEARS: u64 = 1_461;
@@ -49,7 +49,7 @@ pub(crate) const WEEKDAYS: [&str; 7] =
     ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
 impl Month {
-    /// Returns the English name; empty for a number that is no month.
+    /// Returns the English name; empty if the number is not a month.
     #[must_use]
     pub fn name(self) -> &'static str {
         MONTHS.get(usize::from(self.0).wrapping_sub(1)).copied().unwrap_or_default()
@@ -57,7 +57,7 @@ impl Month {
 }
 
 impl Weekday {
-    /// Returns the English name; empty for a number that is no day.
+    /// Returns the English name; empty if the number is not a weekday.
     #[must_use]
     pub fn name(self) -> &'static str {
         WEEKDAYS.get(usize::from(self.0)).copied().unwrap_or_default()

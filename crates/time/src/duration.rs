@@ -1,4 +1,4 @@
-//! A span of time in nanoseconds, with Go's texts for it.
+//! A span of time in nanoseconds, parsed and formatted as in Go.
 
 use std::fmt;
 
@@ -44,7 +44,7 @@ impl Duration {
         let mut total: u64 = 0;
         while !rest.is_empty() {
             let (value, after) = term(rest, original)?;
-            // Two halves of the limit wrap to zero, in Go as well.
+            // Twice the limit wraps to zero, in Go as well.
             total = total.wrapping_add(value);
             if total > MAGNITUDE_LIMIT {
                 return Err(invalid());

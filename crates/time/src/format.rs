@@ -1,4 +1,4 @@
-//! The writing of times: by a layout, in Go's debugging form, and as JSON.
+//! Formats times: by a layout, in Go's debugging form, and as JSON.
 
 use std::fmt;
 use std::io::Write;
@@ -13,7 +13,7 @@ impl GoTime {
     /// Writes the time by a layout.
     #[must_use]
     pub fn format(&self, layout: &str) -> String {
-        // Elements are whole ASCII texts, so that what is left of the layout stays valid.
+        // Elements are ASCII, so the rest of the layout stays valid UTF-8.
         String::from_utf8_lossy(&self.format_bytes(layout.as_bytes())).into_owned()
     }
 
@@ -64,7 +64,7 @@ impl GoTime {
 }
 
 impl fmt::Display for GoTime {
-    /// Writes the form that Go prints for debugging, with the reading of the steady clock if there is one.
+    /// Writes the form that Go prints for debugging, with the monotonic clock reading if there is one.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.format("2006-01-02 15:04:05.999999999 -0700 MST"))?;
         let Some(reading) = self.monotonic() else {

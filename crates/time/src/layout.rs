@@ -30,7 +30,7 @@ pub(crate) enum Element {
     Fraction(FractionStyle),
 }
 
-/// How the distance to UTC is written.
+/// How the UTC offset is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OffsetStyle {
     /// `Z` stands for UTC.
@@ -40,7 +40,7 @@ pub(crate) struct OffsetStyle {
     pub(crate) precision: OffsetPrecision,
 }
 
-/// Which numbers of the distance to UTC are written.
+/// Which parts of the UTC offset are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OffsetPrecision {
     Hours,

@@ -3,7 +3,7 @@
 //! Templates format dates with Go's layouts (`2006-01-02`), parse them, and print durations. This crate has a
 //! [`GoTime`] with the range, rounding and texts of Go's `time.Time`, a [`Duration`], and the [`Zone`]s they live in.
 //!
-//! It knows nothing of templates. Clock and surroundings are read in two places only: [`GoTime::now`] and
+//! It knows nothing of templates. The clock and the local zone are read in two places only: [`GoTime::now`] and
 //! [`Zone::local`]. All calendar arithmetic is done on 64-bit seconds; no date is out of range.
 //!
 //! ```

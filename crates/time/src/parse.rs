@@ -19,8 +19,8 @@ impl GoTime {
         parse(layout.as_ref(), text.as_ref(), zone, zone)
     }
 
-    /// Parses a time; without a zone in the text it is in UTC. Offsets and names that the local zone has are taken
-    /// to mean it.
+    /// Parses a time; without a zone in the text it is in UTC. An offset or abbreviation that the local zone uses selects
+    /// the local zone.
     ///
     /// # Errors
     /// With Go's text, if the text does not match the layout or is not a valid time.
@@ -77,7 +77,7 @@ fn parse(layout: &[u8], text: &[u8], default: &Zone, local: &Zone) -> Result<GoT
     Ok(fields.time(default, local))
 }
 
-/// Takes plain text off the value; runs of spaces are alike. Returns the offset of the mismatch.
+/// Consumes plain text; a run of spaces matches a run of any length. The error is the rest of the value at the mismatch.
 fn skip<'a>(value: &mut &'a [u8], mut prefix: &[u8]) -> Result<(), &'a [u8]> {
     while let Some((&expected, after)) = prefix.split_first() {
         if expected == b' ' {
@@ -175,7 +175,7 @@ impl<'a> Fields<'a> {
         if half != morning && half != afternoon {
             return Err(ScanError::Mismatch);
         }
-        // Both may occur; the afternoon then wins.
+        // Both AM and PM may occur; PM then wins.
         self.afternoon = Some(half == afternoon || self.afternoon == Some(true));
         Ok(())
     }
@@ -299,7 +299,7 @@ impl<'a> Fields<'a> {
             return GoTime::from_unix(clock.unix() - i64::from(offset), self.nanosecond, local.clone());
         }
         let hours =
-            // An unknown abbreviation has the offset zero, but `GMT-8` says its own.
+            // An unknown abbreviation has the offset zero, except that `GMT-8` contains its offset.
             self.zone_name.strip_prefix(b"GMT").and_then(|hours| signed_number(hours).ok()).unwrap_or(0);
         clock.in_zone(Zone::fixed(zone_name, hours as i32 * 3_600))
     }

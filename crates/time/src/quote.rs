@@ -1,6 +1,6 @@
 //! The spelling of texts in the messages of Go's time package.
 
-/// Returns a text in quotes; every byte that is not plain ASCII is written as a number.
+/// Returns a text in quotes; bytes below the space and beyond ASCII are escaped as `\xNN`.
 pub(crate) fn quote(text: &[u8]) -> String {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     let mut quoted = String::with_capacity(text.len() + 2);

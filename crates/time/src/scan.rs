@@ -66,7 +66,7 @@ pub(crate) fn signed_number(text: &[u8]) -> ScanResult<i64> {
     }
 }
 
-/// Finds which name, cut to a length, the value begins with in any case of letters.
+/// Consumes the name, truncated to `length`, that the value starts with, ignoring case. Returns its index.
 pub(crate) fn name(value: &mut &[u8], names: &[&str], length: usize) -> ScanResult<u8> {
     for (index, name) in (0..).zip(names) {
         let name = &name.as_bytes()[..name.len().min(length)];
@@ -125,11 +125,11 @@ pub(crate) fn split_offset<'a>(value: &mut &'a [u8], style: OffsetStyle) -> Scan
     Ok((whole[0], parts))
 }
 
-/// Length of what looks like the short name of a zone.
+/// Length of what looks like a zone abbreviation.
 pub(crate) fn zone_name_length(value: &[u8]) -> Option<usize> {
     match value {
         _ if value.len() < 3 => None,
-        // The only abbreviations with a small letter, by Go's list.
+        // The only abbreviations with a lower-case letter, by Go's list.
         [b'C', b'h', b'S', b'T', ..] | [b'M', b'e', b'S', b'T', ..] => Some(4),
         [b'G', b'M', b'T', rest @ ..] => Some(3 + signed_hours_length(rest)),
         [b'+' | b'-', ..] => Some(signed_hours_length(value)).filter(|length| *length > 0),

@@ -49,7 +49,7 @@ impl GoTime {
             }
         };
         let mut time = Self::from_unix(seconds, nanoseconds, zone);
-        // Go never shows a reading of zero either.
+        // One more, because Go's reading is never zero either.
         time.monotonic =
             i64::try_from(start.elapsed().as_nanos()).ok().map(|elapsed| elapsed.saturating_add(1));
         time
@@ -114,13 +114,13 @@ impl GoTime {
         self.zone.offset(self.unix())
     }
 
-    /// Returns the short name that the zone has at this moment.
+    /// Returns the abbreviation of the zone at this moment.
     #[must_use]
     pub fn abbreviation(&self) -> String {
         self.zone.abbreviation(self.unix())
     }
 
-    /// Returns whether the zone has summer time at this moment.
+    /// Returns whether the zone has daylight saving time at this moment.
     #[must_use]
     pub fn is_dst(&self) -> bool {
         self.zone.is_dst(self.unix())
@@ -162,7 +162,7 @@ impl GoTime {
         self.unix().wrapping_mul(NANOSECONDS).wrapping_add(i64::from(self.nanoseconds))
     }
 
-    /// Seconds since the start of the calendar as clocks of the zone show them.
+    /// Seconds of local time since the start of the calendar.
     fn calendar_seconds(&self) -> u64 {
         let unix = self.unix();
         unix.wrapping_add(i64::from(self.zone.offset(unix))).wrapping_add(SECONDS_TO_UNIX) as u64
@@ -261,13 +261,13 @@ impl GoTime {
         }
     }
 
-    /// Returns the time later by a duration.
+    /// Returns this time plus a duration.
     #[must_use]
     pub fn add(&self, duration: Duration) -> Self {
         let nanoseconds = i64::from(self.nanoseconds) + duration.0 % NANOSECONDS;
         let seconds = duration.0 / NANOSECONDS + nanoseconds.div_euclid(NANOSECONDS);
         Self {
-            // The smallest number is not a limit of Go's, by one.
+            // As in Go, the lower limit is `-i64::MAX`, not `i64::MIN`.
             seconds: self.seconds.checked_add(seconds).unwrap_or(seconds.signum() * i64::MAX),
             nanoseconds: nanoseconds.rem_euclid(NANOSECONDS) as u32,
             zone: self.zone.clone(),
@@ -275,7 +275,7 @@ impl GoTime {
         }
     }
 
-    /// Returns the time later by years, months and days of the calendar.
+    /// Returns this time plus years, months and days of the calendar.
     #[must_use]
     pub fn add_date(&self, years: i64, months: i64, days: i64) -> Self {
         let (date, _, clock) = self.civil();
@@ -288,7 +288,7 @@ impl GoTime {
         Self::from_civil(date, clock, i64::from(self.nanoseconds), self.zone.clone())
     }
 
-    /// Returns the duration from another time to this one; the longest there is if it does not fit.
+    /// Returns the duration from another time to this one, saturated if it does not fit.
     #[must_use]
     pub fn sub(&self, other: &Self) -> Duration {
         if let (Some(left), Some(right)) = (self.monotonic, other.monotonic) {

@@ -10,10 +10,10 @@ use jiff::tz::TimeZone;
 const DATABASES: [&str; 4] =
     ["/usr/share/zoneinfo", "/usr/share/lib/zoneinfo", "/usr/lib/locale/TZ", "/etc/zoneinfo"];
 
-/// The calendar, and with it every rule for summer time, repeats after 400 years.
+/// The calendar, and with it every rule for daylight saving time, repeats after 400 years.
 const CYCLE_SECONDS: i64 = 146_097 * 86_400;
 
-/// The variable `TZ`, as the program has read it.
+/// The value of the environment variable `TZ`, set by `Zone::set_local`.
 static VARIABLE: OnceLock<Option<String>> = OnceLock::new();
 
 /// A time zone.
@@ -40,8 +40,8 @@ impl Zone {
         Self(Kind::Fixed { name: name.into(), offset })
     }
 
-    /// Sets the value of the variable `TZ`, which decides on the local zone of the whole process. Must be called before
-    /// [`Zone::local`]; later calls have no effect.
+    /// Sets the value of the environment variable `TZ`, which determines the local zone of the whole process. Must be called
+    /// before [`Zone::local`]; later calls have no effect.
     pub fn set_local(variable: Option<String>) {
         // The first value counts.
         let _ = VARIABLE.set(variable);
@@ -56,7 +56,7 @@ impl Zone {
         LOCAL.clone()
     }
 
-    /// Finds a zone by its name in the database; `UTC`, nothing and `Local` are names as well.
+    /// Finds a zone by its name in the database. An empty name and `UTC` mean UTC, `Local` means the local zone.
     ///
     /// # Errors
     /// With Go's text when the name is malformed or unknown.
@@ -98,7 +98,7 @@ impl Zone {
         }
     }
 
-    /// Returns the short name in use at a Unix time, such as `CEST`.
+    /// Returns the zone abbreviation in use at a Unix time, such as `CEST`.
     #[must_use]
     pub fn abbreviation(&self, unix: i64) -> String {
         match &self.0 {
@@ -108,7 +108,7 @@ impl Zone {
         }
     }
 
-    /// Returns whether summer time is in use at a Unix time.
+    /// Returns whether daylight saving time is in use at a Unix time.
     #[must_use]
     pub fn is_dst(&self, unix: i64) -> bool {
         match &self.0 {
@@ -117,7 +117,7 @@ impl Zone {
         }
     }
 
-    /// Finds the offset that a short name means for a clock reading, given as if it were UTC.
+    /// Finds the offset of an abbreviation at a local time, which is given as if it were UTC.
     pub(crate) fn offset_of_abbreviation(&self, name: &str, clock: i64) -> Option<i32> {
         let candidates = self.offsets_named(name);
         let in_use = candidates.iter().map(|offset| clock.wrapping_sub(i64::from(*offset)));
@@ -125,7 +125,7 @@ impl Zone {
         in_use.next().map(|unix| self.offset(unix)).or_else(|| candidates.first().copied())
     }
 
-    /// Every offset that ever had a short name, in order of time.
+    /// Every offset that ever had the abbreviation, in order of time.
     fn offsets_named(&self, wanted: &str) -> Vec<i32> {
         // After this the rules only repeat.
         const LAST: i64 = 2_300_000_000;

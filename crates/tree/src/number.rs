@@ -227,7 +227,7 @@ fn underscores_are_between_digits(text: &str) -> bool {
 }
 
 /// Reads a float as Go's `strconv.ParseFloat(text, 64)` does: decimal and hexadecimal forms, underscores
-/// between digits, and the words `inf`, `infinity` and `nan` in any case. `None` means bad syntax; a number that is too
+/// between digits, and the words `inf`, `infinity` and `nan`, ignoring case. `None` means bad syntax; a number that is too
 /// large gives an infinity.
 pub fn parse_float(text: &str) -> Option<f64> {
     let (sign, body) = match text.as_bytes().first()? {
@@ -307,7 +307,7 @@ pub fn is_digit(character: char) -> bool {
     following > 0 && code - DIGIT_ZEROS[following - 1] < 10
 }
 
-/// The zeros beyond ASCII. Nine more digits follow each.
+/// The digit zero of each set of decimal digits beyond ASCII. Its nine other digits follow it.
 const DIGIT_ZEROS: [u32; 67] = [
     0x0660, 0x06f0, 0x07c0, 0x0966, 0x09e6, 0x0a66, 0x0ae6, 0x0b66, 0x0be6, 0x0c66, 0x0ce6, 0x0d66, 0x0de6,
     0x0e50, 0x0ed0, 0x0f20, 0x1040, 0x1090, 0x17e0, 0x1810, 0x1946, 0x19d0, 0x1a80, 0x1a90, 0x1b50, 0x1bb0,

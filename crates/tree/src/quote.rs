@@ -62,36 +62,15 @@ pub fn is_print(character: char) -> bool {
         ' '..='~' => true,
         // The no-break space and the soft hyphen are not printable in Go.
         '\0'..='\u{a0}' | '\u{ad}' => false,
-        // Rust's Debug escapes exactly what Unicode has unassigned, control, format, private or separator, and
-        // combining marks, which Go prints.
+        // Rust's Debug escapes what Unicode has unassigned, control, format, private or separator, as Go does. It also
+        // escapes combining marks at the start of a text, which Go prints; hence the letter before the character.
         _ => {
-            let mut escaped = character.escape_debug();
-            escaped.len() == 1 || is_combining(escaped.nth(1), character)
+            let mut buffer = [b'a'; 5];
+            let length = 1 + character.encode_utf8(&mut buffer[1..]).len();
+            std::str::from_utf8(&buffer[..length]).is_ok_and(|text| text.escape_debug().count() == 2)
         }
     }
 }
-
-/// `escape_debug` escapes marks that extend a grapheme as `\u{…}` although they are printable; `u` after the backslash
-/// together with an alphabetic or mark-like code point distinguishes them from control and format characters.
-fn is_combining(second: Option<char>, character: char) -> bool {
-    second == Some('u') && GRAPHEME_MARKS.iter().any(|range| range.contains(&u32::from(character)))
-}
-
-/// Blocks of combining marks that occur in practice; printable for Go.
-const GRAPHEME_MARKS: [std::ops::RangeInclusive<u32>; 12] = [
-    0x0300..=0x036f,
-    0x0483..=0x0489,
-    0x0591..=0x05bd,
-    0x0610..=0x061a,
-    0x064b..=0x065f,
-    0x0900..=0x0903,
-    0x093a..=0x094f,
-    0x0e31..=0x0e4e,
-    0x1ab0..=0x1ace,
-    0x1dc0..=0x1dff,
-    0x20d0..=0x20f0,
-    0xfe00..=0xfe0f,
-];
 
 #[cfg(test)]
 mod tests {
@@ -104,7 +83,9 @@ mod tests {
             quote("é世😀\u{a0}\u{ad}\u{200b}\u{feff}".as_bytes()),
             "\"é世😀\\u00a0\\u00ad\\u200b\\ufeff\""
         );
-        assert_eq!(quote("e\u{301}".as_bytes()), "\"e\u{301}\"");
+        // Combining marks, also without a letter before them.
+        assert_eq!(quote("e\u{301}\u{9bc}".as_bytes()), "\"e\u{301}\u{9bc}\"");
+        assert_eq!(quote("\u{1a7f}".as_bytes()), "\"\u{1a7f}\"");
         assert_eq!(quote_ascii("é😀".as_bytes()), r#""\u00e9\U0001f600""#);
     }
 }

@@ -85,7 +85,7 @@ impl ValuePath {
     }
 }
 
-/// Reads a path as it is printed: `a.b[0].c`, with dots, brackets and backslashes of keys after a backslash.
+/// Reads a path as it is printed: `a.b[0].c`, with dots, brackets and backslashes in keys escaped by a backslash.
 impl std::str::FromStr for ValuePath {
     type Err = String;
 

@@ -181,8 +181,8 @@ fn each_document(
     (passed, info)
 }
 
-/// Checks every value at a path of a document; all must pass. No value at all is what only a negated check accepts.
-/// `check` returns no result for a value that counts neither way once another has passed.
+/// Checks every value at a path of a document; all must pass. If there is no value, only a negated check passes.
+/// `check` returns `None` for a value that does not change the result.
 fn each_value(
     context: &mut Context<'_, '_>,
     index: usize,

@@ -74,7 +74,7 @@ impl Share {
         self.all += other.all;
     }
 
-    /// The percentage; nothing at all is covered.
+    /// The percentage; 100 if there is nothing to cover.
     pub fn percent(self) -> f64 {
         if self.all == 0 { 100.0 } else { self.covered as f64 * 100.0 / self.all as f64 }
     }

@@ -169,7 +169,7 @@ fn grouped(codes: &[OpCode]) -> Vec<Vec<OpCode>> {
         }
         group.push(code);
     }
-    // What is left without a change is the context of the last one.
+    // A group without a change is only the trailing context of the last change.
     if group.iter().any(|code| !code.equal) {
         groups.push(group);
     }

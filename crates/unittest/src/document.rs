@@ -7,8 +7,8 @@ use pintle_yaml::outline::Outline;
 
 use crate::splitter;
 
-/// Reads one document. Numbers are as they are after it has been written and read again, which is what helm-unittest does
-/// before it looks a path up.
+/// Reads one document. Numbers have the types that they have after a write and a second read, because helm-unittest does
+/// such a round trip before it looks a path up.
 ///
 /// # Errors
 /// go-yaml's text.

@@ -31,13 +31,13 @@ const RELEASE_NAME: &str = "RELEASE-NAME";
 /// The namespace of a release that a suite does not name.
 const NAMESPACE: &str = "NAMESPACE";
 
-/// What stands before every file that a post-renderer receives.
+/// The marker before every file in the input of a post-renderer.
 const FILE_MARK: &str = "---\n#### file:";
 
 /// The rendered files by their paths.
 type Files = BTreeMap<String, Vec<u8>>;
 
-/// What rendering came to.
+/// The result of rendering.
 #[derive(Default)]
 struct Rendering {
     files: Files,
@@ -90,7 +90,7 @@ fn run_in(
     let files = post_rendered.as_ref().unwrap_or(&rendering.files);
     let documents = documents(suite, chart, files, rendering.succeeded)?;
     let post_rendered = post_rendered.is_some();
-    // Texts can be large, and nobody reads them any more.
+    // Only the paths are needed from here on; the texts can be large and are dropped.
     let paths: Vec<String> = std::mem::take(&mut rendering.files).into_keys().collect();
     let subject = Subject {
         documents: &documents,
@@ -143,7 +143,7 @@ fn check(scope: &Scope<'_>, subject: &Subject<'_>, snapshots: &mut Comparer<'_>,
         };
         let selection = (document_index, selector);
         let checked = assertion.run(index, &templates, selection, subject, snapshots);
-        // A skipped assertion forgives what failed before it, as in helm-unittest.
+        // A skipped assertion resets earlier failures, as in helm-unittest.
         passed = (passed || index == 0 || checked.skip_reason.is_some()) && checked.passed;
         result.assertions.push(checked);
         if !passed && subject.fail_fast {

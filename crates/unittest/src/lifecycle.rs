@@ -1,5 +1,5 @@
 //! What tests expect of the lifecycle of a release, beyond what its templates render: the key `pintle` of suites and
-//! tests. helm-unittest passes over it.
+//! tests. helm-unittest ignores it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

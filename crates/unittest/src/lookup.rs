@@ -42,7 +42,7 @@ impl Lookup for Provider {
         let namespace = if properties.namespaced { namespace } else { "" };
         let of_kind = self.objects.iter().filter(|object| resource_of(object) == key(properties));
         if name.is_empty() {
-            // The fake client begins with version 1, and every object of the kind is a version.
+            // The list's resource version: the fake client starts at 1 and counts up with every object of the kind.
             let versions = 1 + of_kind.clone().count();
             let items: Vec<Node> = of_kind
                 .filter(|object| namespace.is_empty() || metadata(object, "namespace") == namespace)

@@ -10,7 +10,7 @@ use filter::Filter;
 use pintle_tree::{Map, Node, Str, natural_order};
 use subscript::Subscript;
 
-/// A path, or why it is none. Suites with bad paths run; only the assertions on them fail.
+/// A path, or why it is invalid. Suites with invalid paths run; only the assertions on them fail.
 #[derive(Clone, Debug)]
 pub(crate) struct Path {
     text: String,

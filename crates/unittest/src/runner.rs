@@ -72,7 +72,7 @@ pub struct Options {
     pub fail_fast: bool,
     /// Skips the schemas of values.
     pub skip_schema: bool,
-    /// Whose rules nulls follow.
+    /// Which Helm version's rules apply to null values.
     pub nulls: NullRules,
     /// Repeats what helm-unittest does by mistake: `notGreaterOrEqual` always passes, and the Kubernetes version that a test
     /// sets stays for those after it.
@@ -92,7 +92,7 @@ pub struct Capabilities {
 }
 
 impl Default for Capabilities {
-    /// Kubernetes 1.20, the version that Helm's library assumes when nobody says otherwise.
+    /// Kubernetes 1.20, the default of Helm's library.
     fn default() -> Self {
         Capabilities { major: "1".to_owned(), minor: "20".to_owned() }
     }
@@ -171,7 +171,7 @@ impl<'r> Runner<'r> {
                 recorded.add(&trace.borrow());
             }
         };
-        // This thread works too: every other one has memory of its own for what it allocates.
+        // This thread works too, which saves one thread and the allocator memory that comes with it.
         thread::scope(|scope| {
             for _ in 1..threads.min(queue.groups.len()) {
                 scope.spawn(work);
@@ -296,7 +296,7 @@ struct Queue<'q> {
     next: AtomicUsize,
 }
 
-/// Suites that follow each other and have the same snapshot file, which each of them reads as the one before it left it.
+/// Ranges of consecutive suites with the same snapshot file, which must run in order: each reads what the previous one wrote.
 fn groups(suites: &[(Suite, Option<Vec<u8>>)]) -> Vec<Range<usize>> {
     let mut groups: Vec<Range<usize>> = Vec::new();
     for (at, (suite, _)) in suites.iter().enumerate() {

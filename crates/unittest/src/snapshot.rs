@@ -144,7 +144,7 @@ impl Cache {
         if self.current.is_empty() {
             return b"{}\n".to_vec();
         }
-        // Keys of snapshots are numbers, which a tree does not have, so they are written as words and then cut.
+        // Keys of snapshots are numbers, but keys of a tree are strings: they are written with a prefix that is then removed.
         let word = |index: &u64| Str::from(format!("{MARK}{index}"));
         let tests = self.current.iter().map(|(test, snapshots)| {
             let snapshots = snapshots.iter().map(|(index, text)| (word(index), Node::from(text.as_str())));
@@ -167,7 +167,7 @@ impl Cache {
     }
 }
 
-/// What stands before the number of a snapshot while a file is written.
+/// The temporary prefix of snapshot keys while a file is written.
 const MARK: &str = "n";
 
 #[cfg(test)]

@@ -233,7 +233,7 @@ impl Suite {
                 self.minimum_version
             );
         }
-        // What is expected of the lifecycle is a check too.
+        // Lifecycle expectations count as assertions too.
         let has_none = |test: &Job| test.assertions.is_empty() && test.settings.lifecycle.is_none();
         if self.tests.iter().any(has_none) {
             return Err(Error::Suite("no asserts found".to_owned()));

@@ -59,11 +59,11 @@ fn apply(plan: Option<Plan>, chart: Chart, rules: NullRules, log: &mut Vec<LogLi
     Ok(chart)
 }
 
-/// The number of different outcomes that are kept. Each is a whole chart.
+/// The maximum number of cached outcomes. Each is a whole chart.
 const MAX_OUTCOMES: usize = 16;
 
-/// Processes the dependencies of one chart for many values. Values matter only for which subcharts they enable, so charts
-/// with the same subcharts are made once and shared.
+/// Processes the dependencies of one chart for many sets of values. Values only decide which subcharts are enabled, so
+/// each combination of enabled subcharts is processed once and shared.
 pub struct DependencyCache {
     chart: Arc<Chart>,
     rules: NullRules,
@@ -81,7 +81,7 @@ impl DependencyCache {
         &self.chart
     }
 
-    /// Like [`process_dependencies`]. Warnings about imports are given with the first chart of an outcome only.
+    /// Like [`process_dependencies`]. Warnings about imports are logged only if the outcome is not cached yet.
     ///
     /// # Errors
     /// When the values of a subchart are not a map.
@@ -93,7 +93,7 @@ impl DependencyCache {
         if let Some((_, chart)) = self.processed().iter().find(|(known, _)| *known == plan) {
             return Ok(Arc::clone(chart));
         }
-        // Another thread may do the same meanwhile, which costs time but is no fault.
+        // Another thread may compute the same chart concurrently, which is wasteful but correct.
         let chart = Arc::new(apply(plan.clone(), (*self.chart).clone(), self.rules, log)?);
         let mut processed = self.processed();
         if processed.len() >= MAX_OUTCOMES {

@@ -21,7 +21,7 @@ pub struct Overrides {
     pub set_file: Vec<String>,
     /// `--set-literal`.
     pub set_literal: Vec<String>,
-    /// The contents of what was fetched already, by the names that the flags give.
+    /// The contents of files and URLs that were already fetched, by the names used in the flags.
     pub fetched: BTreeMap<String, Vec<u8>>,
 }
 

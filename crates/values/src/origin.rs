@@ -1,6 +1,6 @@
 //! Where values come from: all sources that set a value, by precedence.
 //!
-//! [`coalesce`](crate::coalesce) computes the values; this only looks into the same sources, one at a time.
+//! [`coalesce`](crate::coalesce) computes the values; this module looks up a path in the same sources, one at a time.
 
 use pintle_chart::Chart;
 use pintle_tree::{Map, Node, Segment, Str, ValuePath, json, set};
@@ -48,7 +48,7 @@ pub struct Origin {
     pub source: String,
     /// The line in the file, counted from one.
     pub line: Option<usize>,
-    /// The path in the source. Subcharts, globals and imports have others than the value.
+    /// The path in the source, which differs from the value's path for subcharts, globals and imports.
     pub path: ValuePath,
     /// How the value gets to another path.
     pub via: Via,
@@ -84,7 +84,7 @@ struct UserSource {
 
 /// The key of the values shared by all charts of a tree.
 const GLOBAL: &str = "global";
-/// How many imports are followed from one value. Imports can refer to each other in a circle.
+/// How many imports are followed from one value. Imports can be cyclic.
 const MAX_IMPORTS: usize = 8;
 
 impl<'a> Origins<'a> {

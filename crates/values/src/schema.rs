@@ -40,8 +40,8 @@ pub use validator::{SchemaDocument, Validator, Violation};
 const JSON_URL: &str = "file:///values.schema.json";
 const YAML_URL: &str = "file:///values.schema.yaml";
 
-/// Validates the coalesced values of a chart and its subcharts. `read` returns files that schemas refer to by `file:`
-/// URLs, by absolute path, and what they refer to by `http:` and `https:` URLs, by URL.
+/// Validates the coalesced values of a chart and its subcharts. `read` returns documents that schemas refer to: it gets
+/// the absolute path for `file:` URLs, and the URL for `http:` and `https:`.
 ///
 /// # Errors
 /// Lists all violations, chart by chart.

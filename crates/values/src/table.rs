@@ -1,8 +1,8 @@
 //! Copy-on-write tables for coalescing.
 //!
-//! Helm coalesces by changing maps in place, and some of its maps are reachable by two ways: a nested global that a
-//! subchart adds to shows up in its parent too. Charts see the outcome, so tables here have that identity. What is
-//! never touched stays a reference into the chart or the user's values.
+//! Helm coalesces by changing maps in place, and some of its maps are aliased: an entry that a subchart adds to a nested
+//! global appears in its parent too. Charts can observe this, so tables here are shared in the same way. What is never
+//! modified stays a reference into the chart or the user's values.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -20,7 +20,7 @@ pub(crate) enum Item<'a> {
     Own(Rc<Node>),
     /// A mutable map, shared by everyone who holds it.
     Table(Table<'a>),
-    /// A deferred copy of a table that nobody has changed so far.
+    /// A deferred copy of a table; it is made when the copy is modified.
     Copy(Table<'a>),
 }
 

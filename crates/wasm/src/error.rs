@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-/// The outcome of what this crate does.
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// A failure.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// What is no module, or asks for functions that nobody has.
+    /// An invalid module, or one that imports unknown functions.
     #[error("the module cannot be loaded: {0}")]
     Module(String),
     /// The module has no such function.

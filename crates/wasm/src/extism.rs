@@ -14,7 +14,7 @@ const PER_VARIABLE: u64 = 40;
 const DEFAULT_HTTP_BYTES: u64 = 50 << 20;
 const DEFAULT_VARIABLE_BYTES: u64 = 1 << 20;
 
-/// What a module asks for when it wants no log messages.
+/// The log level that tells a module that no messages are logged.
 const LOG_OFF: i32 = i32::MAX;
 
 type Call<'c> = Caller<'c, State>;

@@ -1,4 +1,4 @@
-//! The folder `/tmp` of a module. It is in memory, and goes with the call.
+//! The folder `/tmp` of a module. It is in memory, and discarded after the call.
 
 use std::collections::BTreeMap;
 
@@ -52,7 +52,7 @@ struct Open {
     append: bool,
 }
 
-/// What there is to know of a file.
+/// The metadata of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Status {
     pub(crate) is_folder: bool,
@@ -79,7 +79,7 @@ impl Files {
         files
     }
 
-    /// Whether a descriptor is the folder that was open from the start.
+    /// Whether a descriptor is the preopened folder.
     pub(crate) fn is_root(&self, descriptor: u32) -> bool {
         descriptor == ROOT && self.open.contains_key(&ROOT)
     }
@@ -145,7 +145,7 @@ impl Files {
         self.open.remove(&descriptor).map(drop).ok_or(Errno::BadDescriptor)
     }
 
-    /// Reads at the position of a descriptor, or at another one, which leaves the position.
+    /// Reads at the position of a descriptor, or at `at`, which does not move the position.
     pub(crate) fn read(&mut self, descriptor: u32, buffer: &mut [u8], at: Option<u64>) -> Result<usize> {
         let open = self.open.get_mut(&descriptor).ok_or(Errno::BadDescriptor)?;
         let content = match self.entries.get(&open.path) {
@@ -162,7 +162,7 @@ impl Files {
         Ok(length)
     }
 
-    /// Writes at the position of a descriptor, or at another one, which leaves the position.
+    /// Writes at the position of a descriptor, or at `at`, which does not move the position.
     pub(crate) fn write(&mut self, descriptor: u32, bytes: &[u8], at: Option<u64>) -> Result<()> {
         let used = self.used();
         let open = self.open.get_mut(&descriptor).ok_or(Errno::BadDescriptor)?;

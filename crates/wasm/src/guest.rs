@@ -25,7 +25,7 @@ pub(crate) struct State {
     pub(crate) start: Instant,
 }
 
-/// The numbers by which WASI names errors.
+/// The error numbers of WASI (`errno`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub(crate) enum Errno {
@@ -81,7 +81,7 @@ impl Memory<'_> {
 
     /// The buffers of a list of them, as pairs of offset and length.
     pub(crate) fn buffers(&self, at: i32, count: i32) -> Result<Vec<(i32, i32)>, Errno> {
-        // More than this is no list of buffers.
+        // A longer list is not plausible.
         let count = u32::try_from(count).ok().filter(|count| *count <= 1024).ok_or(Errno::Invalid)?;
         (0..count.cast_signed())
             .map(|index| {

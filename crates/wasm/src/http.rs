@@ -65,7 +65,7 @@ pub(crate) fn host(url: &str) -> Option<String> {
     if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
         return None;
     }
-    // A backslash is a slash for some who read URLs, and part of the user for others.
+    // URL parsers disagree about a backslash: for some it is a slash, for others part of the user info.
     let authority = rest.split(['/', '?', '#', '\\']).next()?;
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     let host = match host.strip_prefix('[') {

@@ -44,7 +44,7 @@ pub struct Settings {
     pub max_http_bytes: u64,
     /// The most bytes of all variables that the module keeps; 1 MiB by default.
     pub max_variable_bytes: u64,
-    /// What the module can ask for by name.
+    /// Configuration values that the module can read by name.
     pub config: BTreeMap<String, String>,
     /// The hosts that the module may send HTTP requests to; `*` and `?` match as in file names.
     pub allowed_hosts: Vec<String>,
@@ -85,7 +85,7 @@ pub enum Stream {
 pub enum Level {
     /// For the author of the module.
     Trace,
-    /// For whoever looks for a fault.
+    /// For debugging.
     Debug,
     /// For users.
     Info,
@@ -124,7 +124,7 @@ pub trait Host: Send {
         Err("there is no network here".to_owned())
     }
 
-    /// The least important messages that [`Host::log`] gets; `None` for none at all.
+    /// The minimum level of messages for [`Host::log`]; `None` for no messages.
     fn log_level(&self) -> Option<Level> {
         None
     }

@@ -29,7 +29,7 @@ impl Blocks {
         Blocks { bytes: vec![0; START as usize], used: BTreeMap::new(), free: BTreeMap::new(), limit }
     }
 
-    /// Makes a block; 0 if it is empty, `None` if there is no room.
+    /// Allocates a block and returns its offset: 0 if `length` is 0, `None` if there is no room.
     pub(crate) fn allocate(&mut self, length: u64) -> Option<u64> {
         if length == 0 {
             return Some(0);
@@ -87,13 +87,13 @@ impl Blocks {
         self.get(at, self.length(at)).filter(|block| !block.is_empty())
     }
 
-    /// Bytes anywhere.
+    /// Bytes at any offset, in a block or not.
     pub(crate) fn get(&self, at: u64, length: u64) -> Option<&[u8]> {
         let start = usize::try_from(at).ok()?;
         self.bytes.get(start..start.checked_add(usize::try_from(length).ok()?)?)
     }
 
-    /// Bytes anywhere, to be changed.
+    /// As [`Blocks::get`], mutable.
     pub(crate) fn get_mut(&mut self, at: u64, length: u64) -> Option<&mut [u8]> {
         let start = usize::try_from(at).ok()?;
         self.bytes.get_mut(start..start.checked_add(usize::try_from(length).ok()?)?)

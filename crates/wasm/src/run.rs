@@ -20,7 +20,7 @@ const PAGE: u64 = 64 << 10;
 /// A gigabyte, unless the manifest sets another limit.
 const DEFAULT_PAGES: u32 = 16_384;
 
-/// Instructions between two looks at the clock: some thousandths of a second.
+/// Instructions between two checks of the timeout: some milliseconds.
 const SLICE: u64 = 2_000_000;
 
 /// Instructions of a start function, which cannot be interrupted: some seconds.
@@ -105,7 +105,7 @@ fn put_input(state: &mut State, input: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Runs a function to its end, or to that of its time.
+/// Runs a function until it returns or times out.
 fn run(store: &mut Store<State>, function: &Func) -> Result<u32> {
     let mut results: Vec<Val> =
         function.ty(&*store).results().iter().map(|kind| Val::default_for_ty(*kind)).collect();
@@ -142,7 +142,7 @@ fn stopped(error: wasmi::Error) -> Error {
     Error::Trap(error.to_string())
 }
 
-/// What an error of a call means: an exit is none.
+/// The exit code, if the error of a call is a WASI exit; other errors are returned.
 fn exit_code(error: wasmi::Error) -> Result<u32> {
     error.i32_exit_status().map(i32::cast_unsigned).ok_or_else(|| stopped(error))
 }

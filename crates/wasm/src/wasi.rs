@@ -67,7 +67,7 @@ fn process(linker: &mut Linker<State>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The variables, each with the zero that ends it.
+/// The variables, each NUL-terminated.
 fn environment(host: &dyn Host) -> Vec<Vec<u8>> {
     let variables = host.variables().into_iter();
     variables.map(|(name, value)| format!("{name}={value}\0").into_bytes()).collect()
@@ -96,7 +96,7 @@ fn clocks(linker: &mut Linker<State>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The real time, or that since the start of the call.
+/// The wall-clock time, or the monotonic time since the start of the call.
 fn time(state: &State, clock: i32) -> Duration {
     if clock == 0 { state.host.now() } else { state.start.elapsed() }
 }
@@ -105,7 +105,7 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Waits for the first of some events. Streams are always ready; timers end with the time of the module at the latest.
+/// Waits for the first of some events. Streams are always ready; timers end at the timeout of the module at the latest.
 fn poll(mut memory: Memory<'_>, state: &State, [wanted, events, count, happened]: [i32; 4]) -> Outcome {
     const SUBSCRIPTION: i32 = 48;
     let count = u32::try_from(count).ok().filter(|count| (1..=1024).contains(count)).ok_or(Errno::Invalid)?;
@@ -214,7 +214,7 @@ fn read(mut memory: Memory<'_>, state: &mut State, transfer: Transfer) -> Outcom
         };
         at = at.map(|at| at.saturating_add(got as u64));
         total += got;
-        // Standard input may have no more for now.
+        // Another read of standard input could block.
         if got < wanted || fd == 0 {
             break;
         }
@@ -315,7 +315,7 @@ fn write_status(mut memory: Memory<'_>, at: i32, kind: u8, size: u64) -> Outcome
     memory.write(at, &status)
 }
 
-/// Writes as many entries of a folder as have room, from one on.
+/// Writes as many entries of a folder as fit into the buffer, starting after `cookie`.
 fn list(
     mut memory: Memory<'_>,
     state: &State,
@@ -335,7 +335,7 @@ fn list(
         bytes.extend([if is_folder { FOLDER } else { FILE }, 0, 0, 0]);
         bytes.extend(name.as_bytes());
     }
-    // An entry that is cut off is asked for again.
+    // The module requests a truncated entry again.
     bytes.truncate(length.cast_unsigned() as usize);
     memory.write(at, &bytes)?;
     memory.write(done, &u32::try_from(bytes.len()).unwrap_or(0).to_le_bytes())
@@ -410,7 +410,7 @@ fn paths(linker: &mut Linker<State>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Links, sockets and signals: there are none.
+/// Defines the functions that always fail: links, sockets and signals are not supported.
 fn unsupported(linker: &mut Linker<State>) -> Result<(), Error> {
     const NONE: i32 = Errno::NoSystemCall as i32;
     linker.func_wrap(MODULE, "proc_raise", |_: Call<'_>, _: i32| NONE)?;

@@ -208,10 +208,10 @@ fn modules_that_misbehave_are_stopped() {
         "its output is not in memory"
     );
     assert!(trap("(call $store_u64 (i64.const -3) (i64.const 0)) (i32.const 0)").contains("no memory at"));
-    // A memory that may not grow says so, and nothing else happens.
+    // `memory.grow` beyond the limit returns -1 and has no other effect.
     let small = Settings { max_pages: 2, ..Settings::default() };
     assert_eq!(run_with("(memory.grow (i32.const 100))", &small).0.unwrap().code, u32::MAX);
-    // Pointers into nowhere are errors of the call, not of the host.
+    // Out-of-bounds pointers are errors of the call, not of the host.
     assert_eq!(
         run("(call $fd_write (i32.const 1) (i32.const -8) (i32.const 1) (i32.const 0))").0.unwrap().code,
         21

@@ -214,7 +214,7 @@ impl<T: Assemble> Builder for Assembler<T> {
     }
 
     fn reset(&mut self) {
-        // What was built before a restart was work too, and callers limit work.
+        // Work before a restart counts too, because callers limit the total.
         self.made += self.nodes.len();
         self.nodes.clear();
         self.keys.clear();

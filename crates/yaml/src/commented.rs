@@ -42,7 +42,7 @@ pub enum Kind {
 /// How a node is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// A scalar without quotes, or a collection by indentation.
+    /// A plain scalar, or a block collection.
     Plain,
     /// A scalar in single quotes.
     SingleQuoted,
@@ -61,7 +61,7 @@ pub enum Style {
 pub struct Node {
     /// What it is.
     pub kind: Kind,
-    /// The tag, given or found out, in its short form: `!!str`, `!!int` ….
+    /// The tag, explicit or resolved, in its short form: `!!str`, `!!int` ….
     pub tag: String,
     /// The text of a scalar.
     pub value: String,
@@ -133,7 +133,7 @@ impl Document {
     }
 }
 
-/// The number that a scalar of the tag `!!int` or `!!float` is; `None` if it is none, or an integer too large.
+/// The value of a scalar of the tag `!!int` or `!!float`; `None` if it is not a number, or an integer that is too large.
 pub fn number(text: &str) -> Option<Data> {
     match meaning(text.as_bytes()) {
         Meaning::Int(value) => Some(Data::Int(value)),

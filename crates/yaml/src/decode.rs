@@ -1,9 +1,9 @@
 //! Decodes trees into structs with the rules of Go's JSON, which is how Helm reads Chart.yaml and the heads of
 //! objects.
 //!
-//! Field names match in any case; numbers and booleans become text where text is wanted (sigs.k8s.io/yaml does that
-//! before the JSON); nil leaves scalars alone and empties lists and maps; a clash of types does not stop the reading,
-//! and the first one is the error.
+//! Field names match case-insensitively; numbers and booleans become strings where strings are expected
+//! (sigs.k8s.io/yaml does that before the JSON); nil leaves scalars alone and empties lists and maps; a type mismatch
+//! does not stop decoding, and the first one is the error.
 
 use std::collections::BTreeMap;
 

@@ -51,7 +51,7 @@ impl From<Problem> for Error {
 pub(crate) struct Problem {
     text: &'static str,
     line: Option<usize>,
-    /// The line where what is wrong begins, which go-yaml 3 names.
+    /// The line where the faulty construct begins, which go-yaml 3 names.
     context: Option<usize>,
 }
 
@@ -72,12 +72,12 @@ impl Problem {
         Problem { text, line: (line > 0).then_some(line), context: None }
     }
 
-    /// Adds the line, counted from zero, where what the scanner reads began.
+    /// Adds the line, counted from zero, where the construct being scanned began.
     pub(crate) fn since(self, line: usize) -> Self {
         Problem { context: (line > 0).then_some(line + 1), ..self }
     }
 
-    /// Adds the line, counted from zero, where the node began that the parser reads. It is printed as is, too.
+    /// Adds the line, counted from zero, where the node being parsed began. It is printed as is, too.
     pub(crate) fn inside(self, line: usize) -> Self {
         Problem { context: (line > 0).then_some(line), ..self }
     }

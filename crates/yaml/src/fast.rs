@@ -1,8 +1,8 @@
 //! The fast reader: ordinary Kubernetes YAML in one pass over its lines.
 //!
 //! It knows block maps and lists, scalars of every style, comments and brackets on one line. Whatever else it meets
-//! (anchors, tags, tabs, odd indentation, any mistake) makes it give up, and the faithful reader starts over. So it
-//! reports no errors, and what it does read must come out exactly as the faithful reader reads it.
+//! (anchors, tags, tabs, odd indentation, any mistake) makes it give up, and the full reader starts over. So it
+//! reports no errors, and what it does read must come out exactly as the full reader reads it.
 
 mod block;
 mod find;
@@ -15,7 +15,7 @@ use crate::read::key_text;
 use crate::resolve::{Meaning, may_have_meaning, meaning_for};
 use find::{is_ordinary, spaces};
 
-/// The maximum recursion of the fast reader; deeper texts are left to the other one, which does not recurse.
+/// The maximum recursion of the fast reader; deeper texts are left to the full reader, which does not recurse.
 const DEPTH: usize = 100;
 
 /// The longest key that it reads; well below YAML's limit for simple keys, which is 1024 characters up to the colon,
@@ -94,7 +94,7 @@ impl<'t, B: Builder> Reader<'t, '_, B> {
             return Some(());
         }
         self.node(-1, self.column)?;
-        // More content after the root node is an error of some kind, which only the faithful reader can name.
+        // More content after the root node is an error of some kind, which only the full reader can name.
         self.ended.then_some(())
     }
 
@@ -302,13 +302,13 @@ impl<'t, B: Builder> Reader<'t, '_, B> {
         Some(())
     }
 
-    /// Ends the line from before the skipped white space, which a comment needs.
+    /// Ends the line from before the skipped white space, because a comment must follow white space.
     fn end_line_back(&mut self, blanks: usize) -> Option<()> {
         self.at -= blanks;
         self.end_line()
     }
 
-    /// Reads the value of a key of the map at `column`, from behind the colon.
+    /// Reads the value of a key of the map at `column`, from after the colon.
     fn value(&mut self, column: usize) -> Option<()> {
         let behind = self.at;
         let blanks = spaces(self.text, self.at);
@@ -349,7 +349,7 @@ impl<'t, B: Builder> Reader<'t, '_, B> {
         }
     }
 
-    /// Takes a plain key, and goes behind its colon.
+    /// Consumes a plain key and its colon.
     fn plain_key(&mut self, start: usize, end: usize) -> Option<()> {
         self.builder.lead_at(self.at);
         self.at += 1;
@@ -377,7 +377,7 @@ impl<'t, B: Builder> Reader<'t, '_, B> {
         Some(())
     }
 
-    /// Takes a quoted key, and goes behind its colon.
+    /// Consumes a quoted key and its colon.
     fn quoted_key(&mut self, start: usize, quoted: Quoted) -> Option<()> {
         if self.at - start > KEY_LENGTH {
             return None;
@@ -420,7 +420,7 @@ impl<'t, B: Builder> Reader<'t, '_, B> {
             Meaning::Bool(value) => self.builder.bool(value),
             Meaning::Int(value) => self.builder.int(value),
             Meaning::Uint(value) => self.builder.uint(value),
-            // JSON has no infinities and no NaN; the faithful reader makes the error.
+            // JSON has no infinities and no NaN; the full reader makes the error.
             Meaning::Float(value) if !value.is_finite() => return None,
             Meaning::Float(value) => self.builder.float(value),
             Meaning::Text => self.builder.str(text),

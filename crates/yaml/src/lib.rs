@@ -125,7 +125,7 @@ fn wrong_kind(node: &Node, wanted: &str) -> Error {
 /// What [`read`] does not read, and repeated keys.
 pub fn read_strict(text: &[u8]) -> Result<Node, Error> {
     let mut assembler = Assembler::detecting_duplicates();
-    // On duplicates the faithful reader starts over as well, because its error names all of them with their
+    // On duplicates the full reader starts over as well, because its error names all of them with their
     // lines.
     if fast::read(text, &mut assembler).is_some() && !assembler.has_duplicates() {
         return Ok(assembler.finish());

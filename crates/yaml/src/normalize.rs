@@ -68,7 +68,7 @@ impl<'o> Writer<'o> {
         self.out.resize(self.out.len() + indent, b' ');
     }
 
-    /// The comment behind a node on the same line, with the blank before it. The line counts as written.
+    /// Writes the comment after a node on the same line, with a blank before it. Marks the line as written.
     fn line_comment(&mut self, end: usize) {
         let line_end = self.outline.line_end(end);
         let rest = self.outline.text()[end..line_end].trim_ascii();

@@ -1,4 +1,4 @@
-//! Which texts go-yaml takes for a point in time, and therefore quotes.
+//! Which texts go-yaml resolves as timestamps, and therefore quotes.
 
 /// Whether the text is a date, or a date and a time, in one of the forms go-yaml knows.
 pub(crate) fn is_timestamp(text: &[u8]) -> bool {

@@ -1,4 +1,4 @@
-//! Nodes as go-yaml 3 reads them: `yes` is text, and whole numbers are no fractions.
+//! Nodes as go-yaml 3 reads them: `yes` is a string, and integers are not floats.
 
 use pintle_tree::number::format_value;
 use pintle_tree::{Map, Node, Str};
@@ -6,12 +6,12 @@ use pintle_tree::{Map, Node, Str};
 use super::builder::{Assemble, Assembler};
 use super::{Error, read_version_3};
 
-/// What fractions become.
+/// How floats are represented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fractions {
-    /// As they are.
+    /// Unchanged.
     Kept,
-    /// As they are after a document has been written and read again: `1e3` becomes the integer 1000.
+    /// As after writing and reading the document again: `1e3` becomes the integer 1000.
     Rewritten,
 }
 

@@ -2,7 +2,7 @@
 
 use pintle_tree::Node;
 
-/// As deep as Go goes.
+/// The maximum depth in Go.
 const DEPTH: usize = 10_000;
 
 fn nested(depth: usize) -> String {
@@ -47,7 +47,7 @@ fn deeper_texts_are_errors_on_a_small_stack() {
             let found = pintle_yaml::validate(text.as_bytes()).unwrap_err();
             assert_eq!(found.to_string(), error);
         }
-        // Keys that are collections are spelled out in the error, but not without end.
+        // Errors print keys that are collections, but only up to a limit.
         let key = ["? ".repeat(5000), "a".to_owned()].concat();
         assert!(pintle_yaml::validate(key.as_bytes()).is_err());
     };

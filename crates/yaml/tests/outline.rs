@@ -230,7 +230,7 @@ impl Change {
     }
 }
 
-/// A random way into a tree, ending where `wanted` says; with the node there.
+/// A random path into a tree, and the node there.
 fn way<'n>(node: &'n Node, random: &mut Random) -> (Vec<PathSegment>, &'n Node) {
     let (mut path, mut node) = (Vec::new(), node);
     loop {
@@ -331,7 +331,7 @@ fn change_text<'o>(edits: &mut Edits<'o>, outline: &'o Outline<'o>, change: &Cha
     Some(())
 }
 
-/// Whether something follows a document that is not read any more, be it a tab.
+/// Whether unread text follows a document, even if it is only a tab.
 fn has_text_behind(root: NodeRef<'_>) -> bool {
     let rest = &root.outline().text()[root.range().end..];
     rest.split(|byte| b"\r\n".contains(byte)).any(|line| {
@@ -347,7 +347,7 @@ fn edit(text: &[u8], random: &mut Random) -> bool {
         return false;
     };
     let root = outline.roots().next().unwrap();
-    // What stands behind a document and is not read might be after a change.
+    // Unread text after a document might be read after a change.
     if tree(root).is_none() || documents(text).count() != 1 || before.is_nil() || has_text_behind(root) {
         return false;
     }

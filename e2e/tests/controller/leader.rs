@@ -1,5 +1,5 @@
-//! Two controllers, of which one leads: the other goes on with what the first leaves in the middle, and a leader that was away
-//! does not write any more.
+//! Two controllers, of which one leads: the other continues what the first leaves unfinished, and a leader that was
+//! suspended does not write any more.
 
 use pintle_e2e::{Action, Program, Proxy, TestEnv};
 use serde_json::json;

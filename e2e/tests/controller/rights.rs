@@ -51,7 +51,7 @@ fn a_request_has_the_rights_of_its_service_account_and_no_others() {
         "web",
         json!({"serviceAccountName": "deployer", "values": {"port": 80}, "install": {"strategy": strategy}, "upgrade": {"strategy": strategy}}),
     );
-    // The program itself may do everything.
+    // The controller's own credentials allow everything.
     let _controller = Controller::start(&env, None, &[]);
     let message = until_reason(&env, "web", "InstallFailed");
     assert!(message.contains("services") && message.contains("forbidden"), "{message}");

@@ -9,7 +9,7 @@ use pintle_e2e::{Lock, Program, TestEnv};
 use pintle_tree::Node;
 use serde_json::Value;
 
-/// The database, for one test at a time: whoever comes first makes its tables, and Helm fails when two do.
+/// Locks the database for one test at a time: the first user creates the tables, and Helm fails if two do so at once.
 pub(crate) fn database(env: &TestEnv) -> Vec<Lock> {
     env.lock(["database".to_owned()])
 }
@@ -55,8 +55,8 @@ metadata: {name: {{ .Release.Name }}-more}
     file("templates/NOTES.txt", "{{ .Release.Name }} says {{ .Values.text }}.\n");
 }
 
-/// A text without times: in lines that tell one, digits count as one mark and blanks as one blank. Helm shows the kinds
-/// of a release's objects in a random order; here they are in that of their names.
+/// A text with times masked: in lines with a time, each run of digits becomes one `#`, and each run of blanks one blank.
+/// Helm shows the kinds of a release's objects in a random order; here they are sorted by name.
 pub(crate) fn without_times(text: &str) -> String {
     in_order(text)
         .split_inclusive('\n')
@@ -106,7 +106,7 @@ fn blurred(line: &str) -> String {
     text
 }
 
-/// JSON without times: texts that begin as one does become a mark.
+/// JSON with times masked: strings that start like a time are replaced by a marker.
 pub(crate) fn json_without_times(text: &str) -> Value {
     let mut value: Value = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
     blur_json(&mut value);

@@ -194,7 +194,7 @@ impl BenchEnv {
         let words = report.lines().last().unwrap_or_default().split(' ');
         let figures: Vec<f64> = words.filter_map(|word| word.parse().ok()).collect();
         let [user, system, kibibytes] = figures[..] else { bail!("{command:?}: {report}") };
-        // Differences are told by the exit code.
+        // Exit code 2 means that there are differences.
         if !matches!(output.status.code(), Some(0 | 2)) {
             bail!("{command:?}: {report}");
         }

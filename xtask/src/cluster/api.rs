@@ -25,13 +25,13 @@ impl Api {
         output(self.curl("/readyz").arg("--fail")).is_ok()
     }
 
-    /// The object at `path`, if it can be had.
+    /// The object at `path`; `None` on failure.
     pub(super) fn read(&self, path: &str) -> Option<Value> {
         let text = output(self.curl(path).arg("--fail")).ok()?;
         serde_json::from_slice(&text).ok()
     }
 
-    /// The same as a table for people.
+    /// The same as a `Table`.
     pub(super) fn read_table(&self, path: &str) -> Option<Value> {
         let accept = "Accept: application/json;as=Table;v=v1;g=meta.k8s.io";
         let text = output(self.curl(path).args(["--fail", "--header", accept])).ok()?;

@@ -13,7 +13,7 @@ use crate::shell::{cache, output, root};
 /// A Kubernetes that can be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Release {
-    /// Its first two numbers.
+    /// The minor version, such as `1.36`.
     pub(crate) minor: &'static str,
     /// The file that pins all its modules.
     modules: &'static str,
@@ -27,14 +27,14 @@ pub(crate) const RELEASES: [Release; 3] = [
 ];
 
 impl Release {
-    /// The release that a person calls `minor`.
+    /// The release with this minor version.
     pub(crate) fn named(minor: &str) -> Result<Release> {
         let found = RELEASES.into_iter().find(|release| release.minor == minor);
         let known = RELEASES.map(|release| release.minor).join(", ");
         found.with_context(|| format!("there is no Kubernetes `{minor}` here; there are {known}"))
     }
 
-    /// All its numbers, as its module file says.
+    /// The full version, from its module file.
     fn version(self) -> Result<String> {
         let path = sources().join(self.modules);
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -111,7 +111,7 @@ fn build(sources: &Path, name: &str, flags: &[&str], linker_flags: &str, target:
     go::built(target, name, command)
 }
 
-/// Bytes as people compare them.
+/// Bytes as hexadecimal digits.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

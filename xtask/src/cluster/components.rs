@@ -162,7 +162,7 @@ impl ClusterConfig {
             "--profiling=false".to_owned(),
         ];
         if self.is_on_loopback() {
-            // No Service may lead to a loopback address, so the one of the API server stays without an end.
+            // Endpoints must not be loopback addresses, so the Service of the API server has none.
             flags.push(format!("--bind-address={}", self.address));
             flags.push("--endpoint-reconciler-type=none".to_owned());
         }

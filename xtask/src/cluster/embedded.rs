@@ -1,4 +1,4 @@
-//! Our own API as a cluster: `pintle cluster serve`, which the tests of `e2e/` are held to as much as a real Kubernetes.
+//! The embedded API as a cluster: `pintle cluster serve`. The tests of `e2e/` must pass on it as on a real Kubernetes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ pub(crate) fn program() -> Result<PathBuf> {
 pub(super) fn up(cluster: &mut Cluster, program: &Path, context: &str) -> Result<()> {
     let served = cluster.folder.join("served");
     let kubernetes = cluster.kubernetes.clone();
-    // Tests ask it with curl, and through a proxy.
+    // Without TLS, because tests use curl and a proxy.
     let words = [
         "cluster",
         "serve",
@@ -48,7 +48,7 @@ pub(super) fn up(cluster: &mut Cluster, program: &Path, context: &str) -> Result
     Ok(())
 }
 
-/// Where the API listens, once that is written down to its end.
+/// The address of the API; `None` until the kubeconfig is written completely.
 fn address(served: &Path) -> Option<String> {
     let text = fs::read_to_string(served).ok().filter(|text| text.contains("\ncurrent-context: "))?;
     text.lines().find_map(|line| line.trim().strip_prefix("server: ").map(ToOwned::to_owned))

@@ -14,7 +14,7 @@ use crate::shell::output;
 
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 
-/// Web servers have to end when asked to: as process 1 the server alone would ignore the signal for 30 seconds.
+/// Web servers must exit on SIGTERM: as PID 1, the server alone would ignore it until it is killed after 30 seconds.
 const SERVE: &str = "trap 'exit 0' TERM; httpd -f -p 80 -h /www & wait";
 
 /// What a container of the image runs, and by which names pods find it.

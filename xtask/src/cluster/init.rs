@@ -1,5 +1,5 @@
-//! The first process of a node: arranges the file system and the network that the components see, then starts them, starts
-//! again those that end, and collects orphans.
+//! The first process of a node: arranges the file system and the network that the components see, then starts them, restarts
+//! those that exit, and reaps orphans.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::shell::{output, print_line};
 /// The state folder as seen inside: short, because paths of sockets must be.
 pub(super) const HOME: &str = "/run/pintle";
 
-/// What the kubelet sets though it belongs to the whole machine.
+/// The sysctls that the kubelet sets although they apply to the whole machine.
 const SETTINGS: [&str; 6] = [
     "kernel/keys/root_maxbytes",
     "kernel/keys/root_maxkeys",
@@ -47,7 +47,7 @@ fn arrange_files(folder: &Path, kubernetes: &str, debian: &str) -> Result<()> {
         mount(&["--bind", source, target])?;
     }
     no_resolver()?;
-    // Volumes of the host-path provisioner lie in /tmp, some logs and the plugins' notes in /var.
+    // Volumes of the host-path provisioner are in /tmp, some logs and the state of the network plugins in /var.
     for part in ["tmp", "var", "var-work"] {
         fs::create_dir_all(format!("{HOME}/{part}"))?;
     }
@@ -65,13 +65,13 @@ fn arrange_files(folder: &Path, kubernetes: &str, debian: &str) -> Result<()> {
     Ok(std::env::set_current_dir("/")?)
 }
 
-/// Nobody answers for names, and at once: an image that is not here fails in a second.
+/// Makes name lookups fail at once, so that pulling a missing image fails within a second.
 fn no_resolver() -> Result<()> {
     let file = "/run/resolv.conf";
     fs::write(file, "nameserver 127.0.0.1\n")?;
     let path = Path::new("/etc/resolv.conf");
     if let Ok(target) = fs::read_link(path) {
-        // Leads into /run on many machines, where nothing is left to bind over.
+        // On many machines this links into /run, which is empty here, so that there is no file to bind over.
         let target = Path::new("/etc").join(target);
         if !target.exists() {
             fs::create_dir_all(target.parent().context("a link leads to a file")?)?;
@@ -90,7 +90,7 @@ fn own_devices() -> Result<()> {
     output(Command::new("umount").args(["--lazy", "/run/cgroup"])).map(drop)
 }
 
-/// Hides a setting of the machine behind a copy.
+/// Binds a copy over a sysctl, so that writes do not reach the machine.
 fn keep_setting(name: &str) -> Result<()> {
     let setting = format!("/proc/sys/{name}");
     let copy = format!("/run/settings/{name}");
@@ -116,16 +116,16 @@ fn arrange_network(address: &str) -> Result<()> {
     ip(&format!("address add {address}/24 dev eth0"))?;
     ip("link set eth0 up")?;
     fs::write("/proc/sys/net/ipv4/ip_forward", "1")?;
-    // Where the kernel has this, a pod reaches itself through a Service only with it.
+    // If the kernel has this sysctl, a pod can reach itself through a Service only if it is on.
     let _ = fs::write("/proc/sys/net/bridge/bridge-nf-call-iptables", "1");
     Ok(())
 }
 
-/// A part, and what became of it.
+/// A component and its state.
 struct Supervised {
     part: Component,
     process: Option<Pid>,
-    /// It ends by itself and has done so.
+    /// Whether a component that exits by itself has done so.
     finished: bool,
     not_before: Instant,
 }
@@ -140,7 +140,7 @@ fn supervise(components: Vec<Component>) -> Result<()> {
                 supervised.start()?;
             }
         }
-        // Whoever ends is either one of the components or an orphan that a container left.
+        // A process that exits is either a component or an orphan of a container.
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
             if let Some(supervised) = components.iter_mut().find(|part| part.process == Some(pid)) {
                 supervised.ended(status.exit_status())?;

@@ -1,4 +1,4 @@
-//! Who may speak to whom in a test cluster: certificates, tokens and the kubeconfig files that carry them.
+//! The credentials of a test cluster: certificates, tokens and the kubeconfig files that carry them.
 
 use std::fs;
 use std::io::Read as _;
@@ -52,7 +52,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// One authority for everything, and what it vouches for.
+/// One CA for everything, and the certificates that it signs.
 fn certificates(folder: &Path, addresses: &[&str]) -> Result<()> {
     let names = ["", ".default", ".default.svc", ".default.svc.cluster.local"];
     let mut alternatives = names.map(|end| format!("DNS:kubernetes{end}")).join(",");
@@ -91,7 +91,7 @@ pub(crate) fn certificate(folder: &Path, name: &str, subject: &str, extensions: 
     output(&mut command).map(drop)
 }
 
-/// The machine's own settings of OpenSSL, which may add extensions, are left out.
+/// OpenSSL without the machine's configuration, which may add extensions.
 fn openssl(arguments: &[&str]) -> Command {
     let mut command = Command::new("openssl");
     command.args(arguments).env("OPENSSL_CONF", "/dev/null");

@@ -41,7 +41,7 @@ pub(super) fn up(cluster: &mut Cluster, kubernetes: &Path, context: &str) -> Res
 pub(super) fn clean(subnet: u8) -> Result<()> {
     let link = link(subnet);
     if Path::new("/sys/class/net").join(&link).exists() {
-        // It may vanish with its other end in this moment.
+        // Errors are ignored: the link may be disappearing together with its peer.
         let _ = output(Command::new("ip").args(["link", "delete", &link]));
     }
     hierarchies()?.iter().try_for_each(|hierarchy| remove_cgroup(&hierarchy.join(&link)))
@@ -51,7 +51,7 @@ fn link(subnet: u8) -> String {
     format!("pintle{subnet}")
 }
 
-/// Finds a number for the cluster's addresses. Its control groups, which only one can make, keep it from others.
+/// Reserves a number for the cluster's addresses. Its cgroup is the lock: only one process can create it.
 fn reserve(cluster: &mut Cluster) -> Result<()> {
     let hierarchies = hierarchies()?;
     let (first, others) = hierarchies.split_first().context("this machine has no control groups")?;
@@ -161,12 +161,12 @@ fn connect(cluster: &Cluster) -> Result<()> {
     ip(&format!("route add 10.{number}.2.0/24 via 10.{number}.0.2"))
 }
 
-/// The trees of control groups: one in the second generation, many in the first.
+/// The cgroup hierarchies: one in v2, many in v1.
 fn hierarchies() -> Result<Vec<PathBuf>> {
     let root = Path::new("/sys/fs/cgroup");
     if root.join("cgroup.controllers").is_file() {
         for controller in ["cpuset", "cpu", "io", "memory", "pids"] {
-            // Those that are absent or already on are refused.
+            // Fails for controllers that are missing or already enabled.
             let _ = fs::write(root.join("cgroup.subtree_control"), format!("+{controller}"));
         }
         return Ok(vec![root.to_owned()]);
@@ -178,7 +178,7 @@ fn hierarchies() -> Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-/// Removes a control group and those below it. They empty when the kernel has buried the last process.
+/// Removes a cgroup and those below it. They are empty once the kernel has removed the last process.
 fn remove_cgroup(folder: &Path) -> Result<()> {
     let limit = Instant::now() + Duration::from_secs(5);
     while folder.is_dir() {

@@ -1,4 +1,4 @@
-//! What is written down about a running cluster, so that another run of the task finds it and can end it.
+//! The record of a running cluster, by which another run of the task finds and stops it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -19,12 +19,12 @@ pub(crate) struct Cluster {
     /// Holds everything that the cluster writes.
     pub(crate) folder: PathBuf,
     pub(crate) level: Level,
-    /// The first two numbers of its Kubernetes.
+    /// The minor version of its Kubernetes, such as `1.36`.
     pub(crate) kubernetes: String,
     pub(crate) server: String,
-    /// The second number of its addresses; 0 where it has none of its own.
+    /// The second octet of its addresses; 0 if it has no network of its own.
     pub(super) subnet: u8,
-    /// What to end, in the order of starting.
+    /// The processes to kill, in the order in which they were started.
     pub(super) processes: Vec<(String, u32)>,
 }
 
@@ -102,19 +102,19 @@ impl Cluster {
         self.folder.join("kubeconfig")
     }
 
-    /// What its server answers at `path`, if it can be had.
+    /// The response of its server at `path`; `None` on failure.
     pub(crate) fn read(&self, path: &str) -> Option<Value> {
         Api::new(&self.server, &self.folder).read(path)
     }
 
-    /// What its server answers at `path` with a table, if it can be had.
+    /// The response of its server at `path` as a `Table`; `None` on failure.
     pub(crate) fn read_table(&self, path: &str) -> Option<Value> {
         Api::new(&self.server, &self.folder).read_table(path)
     }
 
     /// The CPU time that its processes have taken so far.
     pub(crate) fn cpu_time(&self) -> Duration {
-        // What the kernel shows to programs counts in hundredths of a second, whatever it counts in itself.
+        // The kernel reports times to user space in hundredths of a second (`USER_HZ`), whatever its own tick is.
         const TICK: Duration = Duration::from_millis(10);
         let ticks = |pid: u32| -> Option<u32> {
             let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -135,8 +135,8 @@ impl Cluster {
         self.processes.iter().find(ended).map(|(name, _)| name.as_str())
     }
 
-    /// Kills what is recorded, the youngest first, and waits until it is gone. The data is thrown away, so nothing is
-    /// asked to end politely.
+    /// Kills the recorded processes, the newest first, and waits until they are gone. With SIGKILL, because the data is deleted
+    /// anyway.
     pub(super) fn kill(&self) -> Result<()> {
         for (name, pid) in self.processes.iter().rev() {
             let Some(process) = i32::try_from(*pid).ok().and_then(Pid::from_raw) else { continue };
@@ -154,7 +154,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Removes everything that it wrote. What ran a moment ago may still be letting go of its files.
+    /// Removes everything that it wrote. Retries, because processes that were just killed may still hold files.
     pub(super) fn remove(&self) -> Result<()> {
         let limit = Instant::now() + Duration::from_secs(5);
         while let Err(error) = fs::remove_dir_all(&self.folder) {
@@ -179,9 +179,9 @@ pub(super) fn folder(name: &str) -> Result<PathBuf> {
     Ok(cache()?.join("clusters").join(name))
 }
 
-/// Tells whether the process lives and was started for the cluster in `folder`: numbers of processes are used again,
-/// but each of ours has the folder on its command line. One that is only just being started has no command line yet, but
-/// a program; one that only waits to be collected has neither.
+/// Whether the process is alive and was started for the cluster in `folder`: PIDs are reused, but each of our processes has
+/// the folder on its command line. One that is just being started has no command line yet, but an executable; a zombie has
+/// neither.
 fn is_ours(pid: u32, folder: &Path) -> bool {
     let Ok(words) = fs::read(format!("/proc/{pid}/cmdline")) else { return false };
     if words.is_empty() {

@@ -28,7 +28,7 @@ const CLASSES: [(&str, &str); 15] = [
 /// How much of a message is shown.
 const SHOWN: usize = 200;
 
-/// Words for which there is no class.
+/// The class of findings that match none of [`CLASSES`].
 const OTHER: &str = "other";
 
 fn text<'v>(value: &'v Value, key: &str) -> &'v str {

@@ -26,7 +26,7 @@ impl DependencyFile {
     /// Opens the list of the chart in a folder.
     ///
     /// # Errors
-    /// A folder that is no chart, and a file that cannot be read.
+    /// When the folder is not a chart, or the file cannot be read.
     pub fn open(folder: &Path) -> Result<DependencyFile> {
         if !folder.is_dir() {
             return Err(Error::message("only unpacked charts can be updated"));
@@ -46,7 +46,7 @@ impl DependencyFile {
     /// Adds a dependency at the end of the list.
     ///
     /// # Errors
-    /// A dependency that is there already under this name and alias, and a file that cannot be edited.
+    /// When the chart already has a dependency of this name and alias, or the file cannot be edited.
     pub fn add(&mut self, dependency: &Dependency) -> Result<()> {
         let is_same = |other: &Dependency| other.name == dependency.name && other.alias == dependency.alias;
         if self.dependencies.iter().any(is_same) {
@@ -94,7 +94,7 @@ impl DependencyFile {
         let mut edits = Edits::new(&outline);
         change(root, &mut edits);
         let text = edits.apply().map_err(wrong)?;
-        // What was edited must still be read, or nothing is written.
+        // If the edited text no longer parses, the edit is rejected.
         pintle_yaml::read(&text).map_err(wrong)?;
         self.text = text;
         Ok(())
@@ -103,7 +103,7 @@ impl DependencyFile {
     /// Writes the file.
     ///
     /// # Errors
-    /// Those of writing; then the file is as it was.
+    /// When the file cannot be written; it is then unchanged.
     pub fn write(&self) -> Result<()> {
         write_atomic(&self.path, &self.text).map_err(write_file_error(&self.path))
     }
@@ -124,11 +124,11 @@ fn to_node(dependency: &Dependency) -> Node {
     Node::Map(map)
 }
 
-/// The folders of charts below a chart whose dependencies are to be built before its own, the deepest first and the chart
-/// itself last: those of `file://` repositories, and unpacked charts in `charts/`.
+/// The chart folders in the order in which to build their dependencies, deepest first and the chart itself last: charts
+/// of `file://` repositories, and unpacked charts in `charts/`.
 ///
 /// # Errors
-/// Charts that cannot be loaded, folders that are not there, and charts that depend on each other in a circle.
+/// When a chart cannot be loaded, a folder does not exist, or charts depend on each other in a cycle.
 pub fn build_order(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut order = Vec::new();
     visit(folder, &mut Vec::new(), &mut order)?;

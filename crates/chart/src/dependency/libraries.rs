@@ -1,5 +1,5 @@
-//! The library charts that a chart asks for (`libraries:`): fetched into `library/` and locked in `library.lock`, the way
-//! dependencies are fetched into `charts/`. Helm knows neither, so that its own files stay as they are.
+//! The library charts that a chart requests (`libraries:`): fetched into `library/` and locked in `library.lock`, the way
+//! dependencies are fetched into `charts/`. Helm reads neither of them, and its own files are not changed.
 
 use std::fs;
 use std::io::ErrorKind;

@@ -75,7 +75,7 @@ pub struct Listing {
     pub warnings: Vec<String>,
 }
 
-/// Lists the dependencies of the chart at `chart_path`. `log` receives what loading charts has to say.
+/// Lists the dependencies of the chart at `chart_path`. `log` receives the warnings of loading charts.
 ///
 /// # Errors
 /// When the chart cannot be loaded.
@@ -137,7 +137,7 @@ fn archive_status(archive: &Path, dependency: &Dependency, log: &mut Vec<LogLine
 
 /// The status of a version, unless it matches.
 fn version_status(found: &str, dependency: &Dependency) -> Option<Status> {
-    // Also for versions that are not semantic ones.
+    // Equal strings match even if they are not semantic versions.
     if found == dependency.version {
         return None;
     }

@@ -1,7 +1,7 @@
 //! Dependencies: what a chart declares, what is locked, and what is in `charts/`.
 //!
 //! Charts come from folders (`file://`), from `charts/` itself, and from repositories and registries through a
-//! [`Remote`]. Without one, these are refused with an error that says so.
+//! [`Remote`]. Without one, a dependency of a repository or registry is an error.
 
 mod edit;
 mod libraries;

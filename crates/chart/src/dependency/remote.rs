@@ -1,4 +1,4 @@
-//! Charts that are in no folder of this machine: repositories and registries, which this crate does not know.
+//! The interface to repositories and registries, which the caller implements: this crate does no network I/O.
 
 use std::path::Path;
 
@@ -19,8 +19,8 @@ pub struct Output<'a> {
 /// Fetches one dependency of a list, by its position, into a folder.
 pub type Download<'a> = dyn FnMut(usize, &mut Output<'_>) -> Result<()> + 'a;
 
-/// Finds and fetches charts of repositories and registries. Dependencies from folders may be in the lists that it gets,
-/// and are none of its business.
+/// Finds and fetches charts of repositories and registries. The lists passed to it may contain dependencies from
+/// folders, which it must ignore.
 pub trait Remote {
     /// Replaces the aliases of repositories by their URLs.
     ///
@@ -34,16 +34,16 @@ pub trait Remote {
     /// Repositories that are not.
     fn check_known(&mut self, locked: &[Dependency]) -> Result<()>;
 
-    /// Fetches what repositories say about their charts; `unknown` says that repositories may be unknown.
+    /// Updates the cached indexes of the repositories; with `unknown`, also of those that are not configured by name.
     ///
     /// # Errors
-    /// URLs that nothing can be fetched from. A repository that does not answer is reported, and no error.
+    /// When a URL cannot be fetched, because of its scheme. A repository that does not respond is reported, not an error.
     fn refresh(&mut self, dependencies: &[Dependency], unknown: bool, output: &mut Output<'_>) -> Result<()>;
 
-    /// The newest version of the dependency at a position of the last list that satisfies its range, if there is one.
+    /// The newest version of `dependency` that satisfies `range`, if there is one; `at` is its index in the last list.
     ///
     /// # Errors
-    /// Charts that are not there, and repositories of which nothing is known.
+    /// When the chart does not exist, or the index of its repository is not cached.
     fn newest(
         &mut self,
         at: usize,
@@ -52,11 +52,11 @@ pub trait Remote {
         output: &mut Output<'_>,
     ) -> Result<Option<String>>;
 
-    /// Runs `body` with something that fetches each dependency of `locked` into `folder`. Fetching goes on side by side
-    /// while `body` asks for them in order; when it ends, nothing more is fetched.
+    /// Runs `body` with a function that fetches each dependency of `locked` into `folder`. Downloads run in parallel
+    /// while `body` requests them in order; once `body` returns, no further download starts.
     ///
     /// # Errors
-    /// What makes fetching impossible, before `body` runs.
+    /// When fetching is impossible, before `body` runs.
     fn download(
         &mut self,
         locked: &[Dependency],

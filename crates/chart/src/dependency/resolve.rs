@@ -38,7 +38,7 @@ pub(super) fn resolve(
             local_path(&format!("charts/{name}"), chart_path)?;
             Some(version.clone())
         } else if is_remote(dependency) {
-            let remote = remote.as_mut().ok_or_else(|| unreachable(dependency))?;
+            let remote = remote.as_mut().ok_or_else(|| no_remote_error(dependency))?;
             remote.newest(at, dependency, &range, output)?
         } else {
             let chart = load_folder_any_version(&local_path(repository, chart_path)?, output.log)?;
@@ -74,7 +74,7 @@ fn describe(dependency: &Dependency) -> String {
 }
 
 /// Says that a dependency cannot be fetched without a [`Remote`].
-pub(super) fn unreachable(dependency: &Dependency) -> Error {
+pub(super) fn no_remote_error(dependency: &Dependency) -> Error {
     let Dependency { name, repository, .. } = dependency;
     let repository = redacted(repository);
     Error::message(format!(

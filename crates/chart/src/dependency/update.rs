@@ -8,7 +8,7 @@ use pintle_semver::{Constraint, Version};
 use pintle_tree::quote::quote;
 
 use super::remote::{Download, Output, Remote, is_remote};
-use super::resolve::{local_path, resolve, unreachable};
+use super::resolve::{local_path, no_remote_error, resolve};
 use super::{digest, legacy_digest, write_lock};
 use crate::error::{Error, Result, file_error};
 use crate::load::load_folder_any_version;
@@ -29,7 +29,7 @@ pub struct UpdateContext<'a> {
     pub report: &'a mut dyn FnMut(&str),
     /// Receives log lines.
     pub log: &'a mut Vec<LogLine>,
-    /// Finds and fetches charts of repositories and registries; without it, they are refused.
+    /// Finds and fetches charts of repositories and registries; without it, such dependencies are errors.
     pub remote: Option<&'a mut dyn Remote>,
 }
 
@@ -117,7 +117,7 @@ impl UpdateContext<'_> {
         write_lock(self.chart_path, &lock, chart.metadata.api_version == V1)
     }
 
-    /// Resolves what is requested to versions, after refreshing what is known of the repositories.
+    /// Resolves the requested dependencies to versions, after refreshing the repository indexes.
     pub(super) fn choose(&mut self, requested: &mut [Dependency]) -> Result<Vec<Dependency>> {
         self.check_repositories(requested)?;
         let output = &mut Output { report: self.report, log: self.log };
@@ -132,22 +132,22 @@ impl UpdateContext<'_> {
         for dependency in dependencies.iter().filter(|one| one.repository.starts_with("file://")) {
             local_path(&dependency.repository, self.chart_path)?;
         }
-        self.refuse_unreachable(dependencies)?;
+        self.check_remote(dependencies)?;
         match &mut self.remote {
             Some(remote) => remote.replace_aliases(dependencies),
             None => Ok(()),
         }
     }
 
-    /// Without access to repositories, refuses what comes from them.
-    fn refuse_unreachable(&self, dependencies: &[Dependency]) -> Result<()> {
+    /// Without a [`Remote`], rejects dependencies of repositories and registries.
+    fn check_remote(&self, dependencies: &[Dependency]) -> Result<()> {
         match dependencies.iter().find(|dependency| is_remote(dependency)) {
-            Some(dependency) if self.remote.is_none() => Err(unreachable(dependency)),
+            Some(dependency) if self.remote.is_none() => Err(no_remote_error(dependency)),
             _ => Ok(()),
         }
     }
 
-    /// Checks that a lock was made for what is requested; `requested` has URLs where the metadata may have aliases.
+    /// Checks that the lock matches the requested dependencies; `requested` has URLs where the metadata may have aliases.
     fn check_lock(&mut self, metadata: &Metadata, requested: &[Dependency], lock: &Lock) -> Result<()> {
         let requested = declared(metadata).is_some().then_some(requested);
         if digest(requested, &lock.dependencies)? == lock.digest {
@@ -174,9 +174,9 @@ impl UpdateContext<'_> {
         ))
     }
 
-    /// Fetches what a lock says, after refreshing what is known of its repositories.
+    /// Fetches the locked versions, after refreshing the indexes of their repositories.
     pub(super) fn fetch_locked(&mut self, mut locked: Vec<Dependency>, target: Target) -> Result<()> {
-        self.refuse_unreachable(&locked)?;
+        self.check_remote(&locked)?;
         if let Some(remote) = &mut self.remote {
             remote.check_known(&locked)?;
             let output = &mut Output { report: self.report, log: self.log };
@@ -189,7 +189,7 @@ impl UpdateContext<'_> {
     pub(super) fn fetch_all(&mut self, locked: &mut [Dependency], target: Target) -> Result<()> {
         // Next to `charts/`, so that moving the archives is a rename on one file system.
         let temporary = self.chart_path.join(format!("tmpcharts-{}", std::process::id()));
-        // A process of this number may have been killed before.
+        // A killed process with the same ID may have left it behind.
         let _ = fs::remove_dir_all(&temporary);
         let outcome = self.fetch_into(locked, target, &temporary);
         // Best effort: a leftover temporary folder is harmless.
@@ -213,7 +213,7 @@ impl UpdateContext<'_> {
         };
         match remote {
             Some(remote) => remote.download(&wanted, temporary, output, &mut body)?,
-            None => body(&mut |at, _| Err(unreachable(&wanted[at])), output),
+            None => body(&mut |at, _| Err(no_remote_error(&wanted[at])), output),
         }
         match outcome {
             Ok(()) => replace_archives(locked, temporary, charts, output.report),
@@ -226,7 +226,7 @@ impl UpdateContext<'_> {
     }
 }
 
-/// Where charts come from that are on this machine, and where they go to.
+/// Fetches charts from local folders.
 struct FolderSource<'a> {
     chart_path: &'a Path,
     times: Times,

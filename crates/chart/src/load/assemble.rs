@@ -9,7 +9,7 @@ use crate::path::extension;
 use crate::{Chart, File};
 use pintle_tree::{LogLevel, LogLine};
 
-/// The maximum nesting of subcharts; deeper is an attack.
+/// The maximum nesting of subcharts. Assembling recurses, and only a hostile chart nests deeper.
 const MAX_DEPTH: usize = 64;
 
 /// Assembles a chart with all its subcharts.

@@ -79,8 +79,8 @@ impl IgnoreRules {
             let applies = !rule.folders_only || is_folder;
             let name = if rule.scope == Scope::Name { base(path) } else { path };
             let hit = applies && matches(&rule.pattern, name) == Ok(true);
-            // Negation does not work as in .gitignore: `!keep` ignores everything else. Charts have learned
-            // to live with it.
+            // Negation works as in Helm, not as in .gitignore: `!keep` ignores everything else. Charts account
+            // for that.
             hit != rule.negated
         })
     }

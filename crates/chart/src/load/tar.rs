@@ -111,7 +111,7 @@ impl<'a> TarReader<'a> {
 
     fn expect_content(&mut self, size: u64) {
         self.content = size;
-        // What is missing to a whole block, without a branch for zero.
+        // The bytes up to the next block boundary, without a branch for zero.
         self.padding = size.wrapping_neg() % BLOCK as u64;
     }
 

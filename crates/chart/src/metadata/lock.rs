@@ -31,7 +31,7 @@ impl Lock {
                 }
                 _ => match time(value) {
                     Ok(text) => lock.generated = text,
-                    // An invalid time ends Go's decoding at once, and an earlier type error is forgotten.
+                    // An invalid time aborts Go's decoding at once, and replaces an earlier type error.
                     Err(reason) => {
                         bad_time.get_or_insert(reason);
                     }

@@ -56,7 +56,7 @@ pub struct Metadata {
     pub tags: String,
     /// Whether the chart is deprecated.
     pub deprecated: bool,
-    /// Notes for other programs.
+    /// Annotations, for other tools.
     pub annotations: BTreeMap<String, String>,
     /// The dependencies.
     pub dependencies: Vec<Dependency>,

@@ -1,4 +1,4 @@
-//! Metadata as registries keep it: the configuration of a chart's manifest, and its annotations.
+//! Metadata as OCI registries store it: the config blob of a chart's manifest, and the manifest's annotations.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use crate::dependency::write_list;
 use crate::error::{Error, Result};
 
 impl Metadata {
-    /// The metadata as JSON, with the fields that Helm knows in the order in which Helm writes them: its digest is part of
+    /// The metadata as JSON, with Helm's fields in the order in which Helm writes them: the digest of the text is part of
     /// the manifest.
     ///
     /// # Errors
-    /// Numbers that JSON cannot hold.
+    /// When a number cannot be represented in JSON.
     pub fn to_oci_config(&self) -> Result<Vec<u8>> {
         let text = |text: &str| (!text.is_empty()).then(|| Node::from(text));
         let texts = |list: &[String]| {
@@ -83,8 +83,8 @@ impl Metadata {
         Ok(Some(list))
     }
 
-    /// The annotations of the manifest: what the chart says about itself, and its own annotations, which may not change its
-    /// name and version. `created` is a time as RFC 3339 has it.
+    /// The annotations of the manifest: those derived from the metadata, and the chart's own annotations, which cannot
+    /// override title and version. `created` is an RFC 3339 time.
     pub fn oci_annotations(&self, created: &str) -> BTreeMap<String, String> {
         let people: Vec<String> = self
             .maintainers

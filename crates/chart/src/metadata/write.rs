@@ -29,11 +29,11 @@ impl Metadata {
         yaml(&self.to_node())
     }
 
-    /// The text that `show chart` prints: what Chart.yaml is written from, and the dependencies of a `v1` chart, which
-    /// were read from its requirements.yaml.
+    /// The text that `show chart` prints: that of [`to_yaml`](Self::to_yaml), and for a `v1` chart the dependencies from
+    /// its requirements.yaml.
     ///
     /// # Errors
-    /// Text that YAML cannot hold.
+    /// When a string cannot be represented in YAML.
     pub fn to_shown_yaml(&self) -> Result<Vec<u8>> {
         let mut node = self.to_node();
         if self.api_version == V1

@@ -74,7 +74,7 @@ pub fn save(chart: &mut Chart, folder: &Path, times: Times) -> Result<PathBuf> {
         Ok(metadata) if metadata.is_dir() => {}
         Ok(_) => return Err(Error::message(format!("is not a directory: {}", folder.display()))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => create_folders(folder)?,
-        // Helm names the operation twice.
+        // Helm's message has `stat` and the path twice.
         Err(error) => {
             let error = FileError::new("stat", folder, error);
             return Err(Error::message(format!("stat {}: {error}", folder.display())));

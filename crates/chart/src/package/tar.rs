@@ -78,11 +78,10 @@ fn split_name(name: &str) -> Option<(&str, &str)> {
         .find(|(prefix, rest)| prefix.len() <= PREFIX && !rest.is_empty() && rest.len() <= NAME)
 }
 
-/// `length key=value
-/// `, where the length includes itself.
+/// A PAX record `length key=value\n`, where the length includes itself.
 fn pax_record(key: &str, value: &str) -> Vec<u8> {
     let rest = key.len() + value.len() + " =\n".len();
-    // The digits count too, and more digits can need one more.
+    // The digits of the length count too, and adding them can make the length one digit longer.
     let mut length = rest + 1;
     while length != rest + length.to_string().len() {
         length = rest + length.to_string().len();

@@ -83,7 +83,7 @@ fn security(scope: &mut Scope<'_>, pod: &Pod<'_>, container: &Container<'_>) {
 
 /// Parts of names of environment variables whose values should come from a Secret.
 const SECRET_WORDS: [&str; 5] = ["password", "secret", "token", "api_key", "private_key"];
-/// Endings of such names that say where a secret is, and are none themselves.
+/// Suffixes of such names whose values are not the secret itself, but its location or lifetime.
 const PLACE_WORDS: [&str; 7] = ["_file", "_path", "_name", "_dir", "_url", "_expiration", "_ttl"];
 
 fn environment(scope: &mut Scope<'_>, pod: &Pod<'_>, container: &Container<'_>) {
@@ -99,7 +99,7 @@ fn environment(scope: &mut Scope<'_>, pod: &Pod<'_>, container: &Container<'_>) 
         let is_secret = SECRET_WORDS.iter().any(|word| lower.contains(word))
             && !PLACE_WORDS.iter().any(|word| lower.ends_with(word));
         let value = text(variable, &["value"]);
-        // A reference to another variable, or a switch, is no secret.
+        // A reference to another variable, or a boolean, is not a secret.
         if is_secret && !value.is_empty() && !value.contains("$(") && !matches!(value, "true" | "false") {
             let message = format!("container {:?}: the value of {name} is in the object", container.name());
             scope.add("env-var-secret", pod.object, &pointer, message);

@@ -17,7 +17,7 @@ pub(crate) struct Relations<'f> {
     referring: Vec<(Object, Document<'f, 'static>)>,
 }
 
-/// What others refer to in a pod.
+/// The parts of a pod that other objects refer to.
 struct PodLabels {
     labels: Node,
     /// The names of the ports of its containers.
@@ -92,7 +92,7 @@ impl<'f> Relations<'f> {
     }
 }
 
-/// All pods, found by their labels. What a repository of charts renders can have thousands.
+/// All pods, indexed by label: a repository of charts can render thousands of them.
 struct Pods<'o> {
     pods: &'o [PodLabels],
     by_label: BTreeMap<(&'o Str, &'o str), Vec<usize>>,
@@ -117,7 +117,7 @@ impl<'o> Pods<'o> {
         let with = entries.map(|(key, value)| {
             value.as_str().and_then(|value| self.by_label.get(&(key, value))).map_or(&[][..], Vec::as_slice)
         });
-        // Only pods with the rarest label need a closer look. A label that is no text fits none.
+        // Only pods with the rarest label are compared in full. A label that is not a string matches none.
         let rarest = with.min_by_key(|pods| pods.len()).unwrap_or_default();
         let pods = rarest.iter().map(|index| &self.pods[*index]);
         pods.filter(|pod| selects(selector, Some(&pod.labels))).collect()
@@ -166,7 +166,7 @@ fn ingress(scope: &mut Scope<'_>, object: &Object, services: &BTreeMap<&str, &Ob
     }
     for (pointer, backend) in backends {
         let name = text(backend, &["service", "name"]);
-        // Controllers take actions from annotations under names that are no Services.
+        // Ingress controllers read actions from annotations: with `use-annotation`, the name is not that of a Service.
         if name.is_empty()
             || get(backend, &["service", "port", "name"]).and_then(Node::as_str) == Some("use-annotation")
         {

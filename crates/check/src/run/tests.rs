@@ -1,4 +1,4 @@
-//! One check of a whole subject: what depends on several files, and how they come.
+//! Checks of a whole subject: what depends on several files, and how the files are provided.
 
 use pintle_tree::{Node, json};
 
@@ -45,8 +45,8 @@ spec:
     schema: {openAPIV3Schema: {type: object, properties: {size: {type: integer}}}}
 ";
 
-/// Texts with everything that depends on other texts: objects before the CRD of their kind, accounts that are there and
-/// not, and problems of documents.
+/// Texts with everything that depends on other texts: objects before the CRD of their kind, existing and missing
+/// accounts, and problems of documents.
 fn texts() -> Vec<String> {
     let number = |number: usize| {
         let filler = "x".repeat(PARALLEL / 3);

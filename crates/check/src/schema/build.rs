@@ -1,5 +1,5 @@
 //! JSON schemas from OpenAPI definitions, in the form of `kubernetes-json-schema`: optional fields may be null, and strict
-//! schemas have no other fields than those that are declared.
+//! schemas allow only declared fields.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -73,7 +73,7 @@ struct Builder<'c> {
 enum Dialect {
     /// Built-in kinds: fields that are not required may be null.
     BuiltIn,
-    /// CRDs: fields that say so may be null.
+    /// CRDs: only fields with `nullable` may be null.
     Structural,
 }
 

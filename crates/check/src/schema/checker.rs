@@ -16,10 +16,10 @@ use crate::fix::Replacement;
 use crate::run::Settings;
 use crate::scope::Scope;
 
-/// The schemas of the built-in kinds. Each is built when an object first needs it, whichever thread that is on.
+/// The schemas of the built-in kinds. Each is built once, by the first thread that needs it.
 pub(crate) struct Checker<'c> {
     settings: &'c Settings<'c>,
-    /// What CRDs define that are known before any object is read; it goes before what is built in.
+    /// The kinds of CRDs that are known before any object is read. They take precedence over built-in kinds.
     given: &'c BTreeMap<Gvk, CustomKind>,
     versions: Vec<BuiltIn<'c>>,
 }
@@ -39,7 +39,7 @@ struct SchemaSet {
     schemas: OnceLock<Schemas>,
 }
 
-/// The kinds that have the definitions of pods.
+/// The kinds whose schemas include the definitions of pods.
 const POD_KINDS: [&str; 9] = [
     "Pod",
     "PodTemplate",
@@ -103,15 +103,15 @@ impl SchemaSource<'_> {
     }
 }
 
-/// The validators that the objects of one thread needed so far; `None` for a document that is no valid schema. The number is
-/// that of the schemas.
+/// The validators that the objects of one thread needed so far, by the number of their schemas; `None` for an invalid
+/// schema.
 #[derive(Default)]
 pub(crate) struct Validators<'v> {
     strict: BTreeMap<usize, Option<Validator<'v>>>,
     lax: BTreeMap<usize, Option<Validator<'v>>>,
 }
 
-/// What came out for one object and version.
+/// The result for one object and version.
 pub(crate) struct Outcome {
     pub(crate) status: VerdictStatus,
     problems: Vec<SchemaProblem>,
@@ -136,7 +136,7 @@ impl Outcome {
     pub(crate) fn report(self, scope: &mut Scope<'_>, object: &Object, version: &str) {
         let ObjectName { api_version, kind, .. } = &object.name;
         for SchemaProblem { rule, pointer, message, fix } in self.problems {
-            // That it is removed says more than that it has no schema.
+            // The finding that the API was removed is more specific than that of a missing schema.
             if rule == "missing-schema" && deprecation::is_removed(api_version, kind, version) {
                 continue;
             }
@@ -310,7 +310,7 @@ impl SchemaProblem {
     fn suggest(&mut self, tree: &Map<Node>, definition: &str) {
         let Some((written, meant)) = near_field(tree, definition, &self.pointer) else { return };
         self.message.push_str(&format!("; did you mean {meant}?"));
-        // What differs in case only is certain.
+        // If only the case differs, the suggestion is certain.
         if written.eq_ignore_ascii_case(&meant) && !self.message.starts_with("unknown fields") {
             self.fix = Some(Replacement { from: format!("{written}:"), to: format!("{meant}:") });
         }
@@ -333,7 +333,7 @@ fn locate(settings: &Settings<'_>, catalog: &dyn Catalog, kind: &Gvk) -> OtherKi
         match (settings.read)(&path) {
             Ok(Some(text)) => match SchemaDocument::read(&text) {
                 Ok(document) => return OtherKind::Located(Box::new(document)),
-                // What is no schema is passed over, as in kubeconform.
+                // Invalid schemas are skipped, as in kubeconform.
                 Err(_) => continue,
             },
             Ok(None) => {}
@@ -372,7 +372,7 @@ fn has_unknown(violation: &Violation) -> bool {
     violation.message.contains(UNKNOWN)
 }
 
-/// What a violation says, in a message that a reader of the template understands.
+/// Turns a violation into a message for the author of the template.
 fn describe(violation: &Violation) -> SchemaProblem {
     let path = dotted(&violation.pointer);
     let shown = if path.is_empty() { "the object".to_owned() } else { path };
@@ -389,7 +389,7 @@ fn describe(violation: &Violation) -> SchemaProblem {
     SchemaProblem { rule, pointer, message, fix: None }
 }
 
-/// A JSON pointer as people write it: `spec.containers[0].image`.
+/// A JSON pointer as a field path: `spec.containers[0].image`.
 fn dotted(pointer: &str) -> String {
     let mut path = String::new();
     for token in pointer.split('/').skip(1) {

@@ -16,7 +16,7 @@ pub(crate) fn suggestions(personality: Personality, typed: &str, plugins: &[Stri
     let shown = shown.filter(is_known);
     let mut names: Vec<&str> = shown.filter(|name| likely(name)).collect();
     names.sort_by_key(|name| HELMS_ORDER.iter().position(|other| other == name).unwrap_or(HELMS_ORDER.len()));
-    // Loading a plugin sorts the commands that are there before it.
+    // Adding a plugin sorts the commands before it, so that only the last plugin stays unsorted.
     if let Some((last, others)) = plugins.split_last() {
         let is_new = |name: &&str| likely(name) && !names.contains(name);
         let others: Vec<&str> = others.iter().map(String::as_str).filter(is_new).collect();

@@ -70,7 +70,7 @@ static OWN: &[Flag] = &[
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     if invocation.flags.on(names::CHECK_HELM_VERSION) {
-        // The plugin knows 2 and 3; the behavior of 3 is meant.
+        // The plugin prints 2 or 3; we behave as with Helm 3.
         return invocation.ui.print("3\n");
     }
     if invocation.flags.operands.len() != 2 {

@@ -155,7 +155,7 @@ static INSTALLING: &[Flag] = &[
     Flag::switch(names::REAL_CLUSTER, "install on the cluster of the kubeconfig instead of the embedded one"),
 ];
 
-/// What a run of chart-testing has.
+/// The state of a chart-testing run.
 struct Testing<'i, 'u> {
     invocation: &'i mut Invocation<'u>,
     config: Arc<Configuration>,
@@ -198,7 +198,7 @@ impl<'i, 'u> Testing<'i, 'u> {
         match outcome.and_then(|()| ui.flush()) {
             Ok(()) => Ok(Ok(())),
             Err(failure) => {
-                // chart-testing joins the streams of Helm.
+                // chart-testing merges Helm's standard error into its standard output.
                 self.print(&format!("Error: {}\n", failure.text))?;
                 Ok(Err("failed waiting for process: exit status 1".to_owned()))
             }

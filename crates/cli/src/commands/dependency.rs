@@ -102,7 +102,7 @@ fn chart(invocation: &Invocation<'_>) -> PathBuf {
     PathBuf::from(invocation.flags.operands.first().map_or_else(|| ".".to_owned(), |chart| clean(chart)))
 }
 
-/// The chart, after those that are to be done before it with --recursive.
+/// The chart; with --recursive, after the charts that must be processed before it.
 fn charts(invocation: &Invocation<'_>) -> Result<Vec<PathBuf>, Failure> {
     let chart = chart(invocation);
     match invocation.flags.on(names::RECURSIVE) {

@@ -51,7 +51,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let mode = request::mode(&invocation.flags, invocation.ui)?;
     let deploy = request::deploy_options(invocation)?;
     let failed = |failure: Failure| match failure.is_about_a_flag() {
-        // Helm has looked at flags before the operation begins.
+        // Helm checks flags before the operation begins, so their errors have no prefix.
         true => failure,
         false => failure.during("INSTALLATION FAILED"),
     };

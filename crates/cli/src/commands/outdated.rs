@@ -160,7 +160,7 @@ impl<'g> Lookup<'g> {
         Row { release, newest, source, problem }
     }
 
-    /// The newest version where the chart came from, and the place.
+    /// The newest version at the source of the chart, and that source.
     fn newest(
         &mut self,
         invocation: &Invocation<'_>,

@@ -45,7 +45,7 @@ Plugins of Helm work, of both generations. Plugins in Lua need no program at all
     ..Command::BLANK
 };
 
-/// Where plugins and what belongs to them is kept.
+/// The folders of plugins, clones and temporary files.
 fn locations(environment: &Environment) -> Locations {
     Locations {
         data: PathBuf::from(environment.home(Home::Data, "plugins")),

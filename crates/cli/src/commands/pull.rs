@@ -54,7 +54,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             false => String::new(),
         };
         let outcome = fetch(invocation, &resolver, &resolved, &reference, &mut text);
-        // What came from registries comes first, also if there is something wrong with it.
+        // Messages about registries are printed first, even if the fetch failed.
         let notices = getter.registries().map(Registries::take_notices).unwrap_or_default();
         invocation.ui.print(&notices)?;
         outcome?;

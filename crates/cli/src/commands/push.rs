@@ -80,7 +80,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let seconds = found.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let seconds = seconds.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or_default());
     let created = GoTime::from_unix(seconds, 0, Zone::local()).format("2006-01-02T15:04:05Z07:00");
-    // Helm says nothing about remotes that are spelled in another way.
+    // Helm prints nothing if the scheme is spelled differently, such as `OCI://`.
     let silent = invocation.personality == Personality::Helm && !remote.starts_with("oci://");
     let request = PushRequest { archive: PathBuf::from(archive), remote, created };
     let quiet = invocation.personality == Personality::Helm || !std::io::stderr().is_terminal();
@@ -145,7 +145,7 @@ fn push_to_repository(invocation: &mut Invocation<'_>, archive: &Path, url: &str
         context_path: flags.text(names::CONTEXT_PATH).to_owned(),
         force: flags.on(names::FORCE),
     };
-    // A slow connection is given its time: 100 kB a second.
+    // The timeout allows for slow connections: 100 kB per second.
     let getter = remote::getter(invocation, remote::TIMEOUT + Duration::from_secs(size / 100_000));
     let (file_name, answer) = upload::upload(invocation, &getter, archive, body, &to)?;
     match answer {

@@ -6,7 +6,7 @@ use pintle::{DeployOptions, HookLogs};
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
-use crate::flag::deploy::PATIENCE;
+use crate::flag::deploy::TIMEOUT_FLAGS;
 use crate::flag::groups::RECORDS;
 use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
@@ -27,7 +27,7 @@ Run the test hooks of a deployed release and show the results. --filter selects 
     {program} test web --filter name=login,'!name=slow'",
     operands: Operands::Exactly(1),
     completion: ArgCompletion::Release,
-    flags: &[PATIENCE, OWN, SCRIPTS, RECORDS],
+    flags: &[TIMEOUT_FLAGS, OWN, SCRIPTS, RECORDS],
     run: Some(run),
     ..Command::BLANK
 };

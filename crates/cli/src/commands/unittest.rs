@@ -143,7 +143,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     Err(Failure::new(FailureKind::AlreadyReported, "some tests failed"))
 }
 
-/// helm-unittest writes no report of a type that it does not know, and does not say so; only under Helm's name that stays.
+/// helm-unittest silently writes no report if the type is unknown. So do we under Helm's name; otherwise it is an error.
 fn check_report_type(invocation: &Invocation<'_>) -> Result<(), Failure> {
     let name = invocation.flags.text(names::OUTPUT_TYPE);
     if invocation.personality == Personality::Helm || Format::by_name(name).is_some() {
@@ -180,7 +180,7 @@ fn watch(invocation: &mut Invocation<'_>, mut request: UnittestRequest) -> Resul
     written.push(PathBuf::from(flags.text(names::OUTPUT_FILE)));
     request.charts.clone_from(&charts);
     loop {
-        // What changes while tests run is seen after them.
+        // Read before the run, so that changes during the tests are noticed afterwards.
         let before = watch::Files::read(&paths, &written);
         request.changed = changed_files(invocation, &request)?;
         run_once(invocation, &request)?;
@@ -266,7 +266,7 @@ fn cover(invocation: &mut Invocation<'_>, tested: &[TestedChart]) -> Result<(), 
     if invocation.flags.on(names::COVERAGE) { invocation.ui.print(&text()) } else { Ok(()) }
 }
 
-/// Writes the report, if one is wanted. Under Helm's name, a type that does not exist is no report.
+/// Writes the report, if requested. Under Helm's name, an unknown type writes none.
 fn write_report(
     invocation: &Invocation<'_>,
     request: &UnittestRequest,

@@ -183,7 +183,7 @@ pub(crate) static UNINSTALL: &[Flag] = &[
 ];
 
 /// The flag of `test` that other commands have too.
-pub(crate) static PATIENCE: &[Flag] = &[TIMEOUT];
+pub(crate) static TIMEOUT_FLAGS: &[Flag] = &[TIMEOUT];
 
 /// Flags for notes and Secrets in the output.
 pub(crate) static NOTES: &[Flag] = &[

@@ -181,7 +181,7 @@ mod tests {
     use crate::command::find::walk;
     use crate::commands::ROOT;
 
-    /// The compiler holds readers to `names`; this holds `names` to the tables.
+    /// The compiler checks that readers use `names`; this checks that `names` match the tables.
     #[test]
     fn every_name_is_in_a_table() {
         let (mut declared, mut exclusive) = (BTreeSet::from(["help"]), Vec::new());

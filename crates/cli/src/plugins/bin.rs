@@ -12,8 +12,8 @@ use crate::personality::Personality;
 /// The name of the link that answers as Helm.
 const NAME: &str = if cfg!(windows) { "helm.exe" } else { "helm" };
 
-/// The value of `HELM_BIN`: an absolute path of this program under a name by which it answers as Helm. Called by another
-/// name, it is a link in the cache, which is made when the first plugin runs.
+/// The value of `HELM_BIN`: an absolute path under which this program behaves as Helm. If it was called by another name, this
+/// is a link in the cache, which is created when the first plugin runs.
 ///
 /// # Errors
 ///
@@ -49,7 +49,7 @@ fn leads_to(link: &Path, program: &Path) -> bool {
     }
 }
 
-/// Creates the link beside its place and moves it there, so that plugins that run at the same time always find one.
+/// Creates or replaces the link atomically, by a rename, so that plugins that run at the same time always find one.
 fn create(folder: &Path, link: &Path, program: &Path) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
     let beside = folder.join(format!(".{NAME}.{}", std::process::id()));

@@ -1,4 +1,4 @@
-//! The cluster for plugins in Lua, which is connected to when a plugin first asks it something.
+//! The cluster for plugins in Lua; it connects on the first request of a plugin.
 
 use std::sync::OnceLock;
 

@@ -24,8 +24,8 @@ use crate::flag::parsed::Parsed;
 use crate::personality::Personality;
 use crate::ui::Ui;
 
-/// Global flags with values that plugins do not get. Helm's list: one of them is a switch, and takes the next word all
-/// the same.
+/// Global flags with values that are not passed to plugins. Helm's list: `--kube-insecure-skip-tls-verify` is a switch, but
+/// consumes the next word too.
 const EATEN: [&str; 14] = [
     "--kube-context",
     "--namespace",
@@ -43,14 +43,14 @@ const EATEN: [&str; 14] = [
     "--kube-tls-server-name",
 ];
 
-/// A plugin that a command line means, with the other words of it.
+/// The plugin that a command line runs, with the other words.
 pub(crate) struct PluginCommand {
     pub(crate) plugin: Plugin,
     pub(crate) words: Vec<String>,
 }
 
-/// The plugin that a command line means. Commands of this program come first, but under the name of Helm, plugins come
-/// before those that Helm does not have. Nothing is read unless the command line may mean a plugin.
+/// Finds the plugin that a command line runs. Built-in commands take precedence, but under Helm's name plugins take precedence
+/// over commands that Helm does not have. No plugin is loaded unless the command line may run one.
 ///
 /// # Errors
 ///
@@ -97,8 +97,7 @@ fn is_debug(words: &[String], environment: &Environment) -> bool {
     flags.switch(names::DEBUG).unwrap_or_else(|| environment.setting(Setting::Debug) == "true")
 }
 
-/// Helm looks for the completion files of plugins that it loads before the one that is meant, and logs those that it does
-/// not find.
+/// Logs missing completion files as Helm does: it looks for those of all plugins that it loads before the one to run.
 fn log_completion_files(plugins: &[Plugin], ui: &mut Ui) {
     for plugin in plugins {
         let file = plugin.dir.join("completion.yaml");
@@ -124,7 +123,7 @@ fn is_final(personality: Personality, command: &Command, word: &str) -> bool {
 }
 
 impl PluginCommand {
-    /// The plugin as a command, for help. Tables of commands live as long as the program; this one is made once.
+    /// The plugin as a command, for help. It is leaked, because command tables are `'static`; this happens once per process.
     pub(crate) fn command_path(&self, personality: Personality) -> CommandPath {
         let leak = |text: &str| -> &'static str { Box::leak(text.to_owned().into_boxed_str()) };
         let metadata = &self.plugin.metadata;
@@ -231,7 +230,7 @@ pub(crate) fn split_arguments(
     }
     let (_, outcome) = parse(GLOBAL.iter().collect(), &known, Unknown::Refuse);
     outcome.map_err(Failure::usage)?;
-    // Helm parses all words before it looks for plugins, and those that it takes away once more.
+    // Helm parses all words before it looks for plugins, and then the extracted global flags again.
     let all: Vec<String> = words.iter().take_while(|word| *word != "--").cloned().chain(known).collect();
     let (flags, _) = parse(GLOBAL.iter().collect(), &all, Unknown::Skip);
     Ok((flags, rest))

@@ -18,7 +18,7 @@ use crate::read;
 /// How long a shell waits for the answer of a plugin.
 const COMPLETION_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The command of a plugin that a command line to complete leads to.
+/// The command of a plugin whose command line is completed.
 pub(crate) struct Completed {
     /// The command with the flags that it declares.
     pub(crate) command_path: CommandPath,
@@ -28,12 +28,12 @@ pub(crate) struct Completed {
     pub(crate) valid_args: Vec<String>,
     /// Its arguments.
     pub(crate) arguments: Vec<String>,
-    /// Whether the plugin is asked for more.
+    /// Whether `plugin.complete` is run for more choices.
     is_dynamic: bool,
 }
 
 impl Completed {
-    /// Whether the plugin is asked for more.
+    /// Whether `plugin.complete` is run for more choices.
     pub(crate) fn is_dynamic(&self) -> bool {
         self.is_dynamic
     }
@@ -74,12 +74,12 @@ fn first(name: &str) -> &str {
     name.split(' ').next().unwrap_or_default()
 }
 
-/// Tables of commands live as long as the program. This one is made once, when a shell asks.
+/// Command tables are `'static`, so their strings are leaked; a process serves only one completion request.
 fn leak(text: &str) -> &'static str {
     Box::leak(text.to_owned().into_boxed_str())
 }
 
-/// Switches for the declared flags. Shorthands go with long names in their order, and what is left of them stands alone.
+/// Switches for the declared flags. The n-th shorthand belongs to the n-th long name; further shorthands are separate flags.
 fn flags(declared: &[String]) -> Vec<Flag> {
     let (shorts, longs): (Vec<&String>, Vec<&String>) = declared.iter().partition(|name| name.len() == 1);
     let mut flags: Vec<Flag> = longs.iter().map(|name| Flag::switch(Name::new(leak(name)), "")).collect();

@@ -17,7 +17,7 @@ use crate::invocation::Invocation;
 use crate::personality::Personality;
 use crate::ui::Ui;
 
-/// The getters for schemes other than HTTP and OCI. Plugins are looked for when a URL of such a scheme comes.
+/// The getters for schemes other than HTTP and OCI. Plugins are loaded when the first URL of such a scheme is fetched.
 pub(crate) struct Getters {
     personality: Personality,
     called_as: String,
@@ -42,7 +42,7 @@ impl Getters {
     fn plugins(&self) -> &[Plugin] {
         self.plugins.get_or_init(|| {
             let environment = Environment::from_process();
-            // Helm takes the setting for one folder here, where it is a list elsewhere.
+            // Helm treats `HELM_PLUGINS` as a single folder here, but as a list elsewhere.
             let folders = match self.personality {
                 Personality::Helm => vec![super::folder(&environment)],
                 Personality::Pintle => super::folders(&environment),
@@ -100,7 +100,7 @@ impl SchemeGetter for Getters {
     }
 }
 
-/// Runs a getter in Lua. It gets what a program gets, with names, and prints what it has fetched.
+/// Runs a getter in Lua. It gets the arguments of a program, also as named fields, and prints what it has fetched.
 fn run_script(
     plugin: &Plugin,
     request: &Request<'_>,
@@ -210,7 +210,7 @@ fn run(
     Ok(captured.stdout)
 }
 
-/// The program of a getter is always below the folder of its plugin, even if it is given from the root.
+/// Resolves the program of a getter below the folder of its plugin, even if its path is absolute.
 fn join(dir: &Path, program: &str) -> String {
     crate::path::join(&[&dir.to_string_lossy(), program])
 }

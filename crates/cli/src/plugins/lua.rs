@@ -58,7 +58,7 @@ impl LuaRun<'_> {
         let services = Services {
             listener: Some(Arc::new(PluginListener { name: name.clone(), debug: self.debug })),
             cluster: self.cluster.clone(),
-            // The addresses of a company are what its plugins are for.
+            // Private addresses are allowed: a company's plugins need its internal hosts.
             network: Some(Arc::new(Network::with_private_addresses())),
             folder: Some(PathBuf::from(".")),
             system: Some(Arc::new(PluginSystem { variables: self.variables.all().clone() })),
@@ -69,7 +69,7 @@ impl LuaRun<'_> {
         let outcome = LoadedPlugin::load(scripts, &granted, &limits, &services, streams).and_then(|plugin| {
             let code = plugin.call(&self.arguments);
             if self.is_last {
-                // The system takes its memory back faster than it is freed piece by piece.
+                // The process exits next, and the system reclaims the memory faster than dropping it would.
                 std::mem::forget(plugin);
             }
             code

@@ -40,7 +40,7 @@ pub(crate) fn requested(plugin: &Plugin) -> Result<Permissions, Failure> {
 ///
 /// # Errors
 ///
-/// When nobody was asked for those that it requests.
+/// When there is no grant for those that it requests.
 pub(crate) fn granted(plugin: &Plugin, environment: &Environment) -> Result<Permissions, Failure> {
     let requested = requested(plugin)?;
     if requested.is_empty() {
@@ -60,7 +60,7 @@ pub(crate) fn granted(plugin: &Plugin, environment: &Environment) -> Result<Perm
     }
 }
 
-/// Decides about the permissions of a plugin: by the flags, by a grant from before, or by asking. The answer is stored.
+/// Decides about the permissions of a plugin, by the flags or by asking the user, and stores the grant.
 ///
 /// # Errors
 ///
@@ -103,13 +103,13 @@ pub(crate) fn revoke(plugin: &Plugin, environment: &Environment) {
     let Ok(requested) = requested(plugin) else { return };
     if !requested.is_empty() {
         let key = key(plugin, &requested);
-        // A grant that stays behind is one for this folder and these permissions only.
+        // Errors are ignored: a leftover grant is valid for this folder and these permissions only.
         let _ = Grants::for_user(environment).revoke(|grant| grant.digest == key);
     }
 }
 
-/// What a grant is bound to: the folder of the plugin and what it requests. Who can change the scripts in that folder can
-/// replace plugins that are programs too; an update that requests more is asked about again.
+/// The key of a grant: the name and folder of the plugin and the requested permissions, but not the scripts. Whoever can change
+/// these can also replace plugins that are programs. An update that requests other permissions needs a new grant.
 fn key(plugin: &Plugin, requested: &Permissions) -> String {
     let dir = std::path::absolute(&plugin.dir).unwrap_or_else(|_| plugin.dir.clone());
     let text = format!("plugin\0{}\0{}\0{requested}", plugin.metadata.name, dir.display());

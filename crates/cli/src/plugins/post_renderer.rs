@@ -155,7 +155,7 @@ impl PostRenderer for Program {
         };
         let captured = self.capture(manifests).map_err(failed)?;
         if let Err(failure) = outcome(&self.name, captured.status) {
-            // Helm shows nothing of it, and then nobody knows what is wrong.
+            // Helm discards this output, which hides the cause of the failure.
             let _ = std::io::Write::write_all(&mut ui::stderr(), &captured.stderr);
             return Err(failed(match self.is_plugin {
                 true => failure.text.clone(),

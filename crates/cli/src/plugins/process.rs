@@ -21,10 +21,10 @@ use crate::flag::value::read_duration;
 use crate::personality::Personality;
 use crate::ui::Ui;
 
-/// The most that is taken of what a getter or a post-renderer prints.
+/// The limit for the output of a getter or a post-renderer, in bytes.
 pub(crate) const MAX_OUTPUT: u64 = 256 << 20;
 
-/// What is kept of the standard error of a program, for its error.
+/// How many bytes of a program's standard error are kept for the error message.
 const MAX_STDERR: u64 = 64 << 10;
 
 /// How long the caller waits for a getter, a post-renderer or a hook.
@@ -55,7 +55,7 @@ impl Variables {
         Variables::without_bin(called_as, flags, environment).with_bin(personality, called_as, environment)
     }
 
-    /// The settings of Helm, without a `HELM_BIN` that can be relied on.
+    /// The settings of Helm, with a `HELM_BIN` that is not resolved to an absolute path yet.
     pub(crate) fn without_bin(called_as: &str, flags: &Parsed, environment: &Environment) -> Variables {
         let all = variables(called_as, flags, environment);
         Variables(all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
@@ -138,7 +138,7 @@ impl Variables {
     pub(crate) fn command(&self, prepared: &Prepared, environment: &Environment) -> Result<Command, Failure> {
         let program = look_path(&prepared.program, environment).map_err(Failure::run_time)?;
         let mut command = Command::new(program);
-        // Programs say by what name they were called, and Go passes on the word of the manifest.
+        // Programs may print `argv[0]`, and Go passes the word of the manifest unchanged.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::arg0(&mut command, &prepared.program);
         command.args(&prepared.args).envs(&self.0);
@@ -284,7 +284,7 @@ pub(crate) fn capture(
         command.stdout(Stdio::piped());
     }
     let spawned = command.spawn().map_err(|error| not_started(command, &error));
-    // The command keeps its ends of the pipe, and while they are open, there may be more to read.
+    // The command keeps the write ends of the pipe open, and while they are open, readers see no end of file.
     command.stdout(Stdio::null()).stderr(Stdio::inherit());
     let mut child = spawned?;
     let collected = collect(&mut child, merged, input, time);
@@ -295,8 +295,7 @@ pub(crate) fn capture(
     collected
 }
 
-/// Runs a program on the output streams of this process, without input and not longer than `time`. `what` it is stands in
-/// the error.
+/// Runs a program on the output streams of this process, without input and for at most `time`. `what` names it in the error.
 ///
 /// # Errors
 ///
@@ -339,7 +338,7 @@ fn collect(
     time: Duration,
 ) -> Result<Captured, Failure> {
     let deadline = Instant::now() + time;
-    // Streams are read on threads that nobody waits for: a process that the program left behind may hold them open.
+    // Streams are read on detached threads: a background process that the program started may hold them open.
     if let (Some(mut stdin), Some(input)) = (child.stdin.take(), input) {
         let input = input.to_vec();
         // A program need not read all that it gets.
@@ -361,7 +360,7 @@ fn collect(
     Ok(Captured { stdout, stderr, status })
 }
 
-/// Runs some work on a thread, and returns where its result arrives.
+/// Runs some work on a thread, and returns the receiver of its result.
 fn receive<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> mpsc::Receiver<T> {
     let (sender, receiver) = mpsc::sync_channel(1);
     std::thread::spawn(move || drop(sender.send(work())));
@@ -400,7 +399,7 @@ pub(crate) fn timeout(environment: &Environment) -> Result<Duration, Failure> {
     }
 }
 
-/// The start of a stream, which is read to its end.
+/// The first [`MAX_STDERR`] bytes of a stream; the rest is read and discarded, so that the writer does not block.
 fn read_start(mut stream: impl Read) -> Vec<u8> {
     let mut start = Vec::new();
     let _ = stream.by_ref().take(MAX_STDERR).read_to_end(&mut start);

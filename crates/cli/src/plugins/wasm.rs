@@ -26,7 +26,7 @@ const HTTP_TIMEOUT: Duration = Duration::from_secs(120);
 /// A plugin that is about to run.
 pub(crate) struct WasmRun<'r> {
     pub(crate) plugin: &'r Plugin,
-    /// What it is told.
+    /// The message that it receives.
     pub(crate) message: Node,
     /// Its environment.
     pub(crate) variables: Vec<(String, String)>,
@@ -137,7 +137,7 @@ pub(crate) fn field(
     match value {
         None | Some(Node::Nil) => Ok(Vec::new()),
         Some(Node::Str(text)) => match BASE64_STANDARD.decode(text.as_bytes()) {
-            // Text of manifests has colons, which base64 has not.
+            // Manifests contain colons, which are not in the base64 alphabet.
             Ok(bytes) if !may_be_text || bytes.contains(&b':') => Ok(bytes),
             _ if may_be_text => Ok(text.as_bytes().to_vec()),
             _ => Err(wrong("is not base64")),
@@ -183,7 +183,7 @@ impl Host for PluginHost {
             timeout: HTTP_TIMEOUT,
             max_bytes: usize::try_from(request.max_bytes).unwrap_or(usize::MAX),
         };
-        // The manifest lists the hosts, which may be those of a company.
+        // Private addresses are allowed: the manifest lists the hosts, which may be internal ones of a company.
         let received = Network::with_private_addresses().fetch(&sent, &(Arc::new(|| false) as Arc<_>))?;
         Ok(HttpResponse { status: received.status, headers: received.headers, body: received.body })
     }

@@ -162,14 +162,14 @@ impl Object for Named {
     }
 }
 
-/// A slice of a type that templates can ask for.
+/// A slice whose type name templates can print.
 #[derive(Debug)]
 struct Slice {
     name: &'static str,
     items: Vec<Value>,
 }
 
-/// A slice of a type that templates can ask for, as a value.
+/// A slice whose type name templates can print, as a value.
 pub(super) fn slice(name: &'static str, items: Vec<Value>) -> Value {
     Value::object(Slice { name, items })
 }
@@ -209,7 +209,7 @@ impl Object for Slice {
 #[derive(Debug)]
 struct Absent(&'static str);
 
-/// A pointer to nothing, or an error that did not happen, as a value.
+/// A nil pointer or a nil error, as a value.
 pub(super) fn absent(name: &'static str) -> Value {
     Value::object(Absent(name))
 }

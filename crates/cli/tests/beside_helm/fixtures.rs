@@ -70,7 +70,7 @@ impl<'a> World<'a> {
     /// Starts the HTTP servers, and gives their names.
     fn serve(&mut self, mut files: BTreeMap<String, Vec<u8>>) -> BTreeMap<&'static str, String> {
         let other = Server::plain(&Arc::new(files.clone()));
-        // An index of one server that leads to another, which wants a login.
+        // An index whose chart URL leads to another server, which requires credentials.
         let index = format!(
             "apiVersion: v1\nentries:\n  web:\n  - {{name: web, version: 1.0.0, urls: ['http://{}/auth/web-1.0.0.tgz']}}\n",
             other.address

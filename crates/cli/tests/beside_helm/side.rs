@@ -46,7 +46,7 @@ impl Side {
         let mut command = Command::new(&self.program);
         command.args(&words[variables..]).current_dir(&self.home).env_clear();
         command.env("HOME", &self.home).env("TZ", "UTC").env("PATH", "/usr/bin:/bin");
-        // A third of the time of a Go program that ends at once goes into collecting garbage and starting threads.
+        // Garbage collection and thread starts take a third of the time of a short-lived Go program.
         command.env("GOGC", "off").env("GOMAXPROCS", "1");
         command.envs(words[..variables].iter().filter_map(|word| word.split_once('=')));
         command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
@@ -69,11 +69,11 @@ impl Side {
     fn clean(&self, text: &str) -> String {
         let text = text.replace(&*self.home.to_string_lossy(), "{home}");
         let text = replace(&text, "LAST DEPLOYED: .*", "LAST DEPLOYED: TIME");
-        // Where a server asks for a certificate and gets none, Go sees its alert or the closed connection, whichever it
-        // looks at first.
+        // If a server requires a client certificate and gets none, Go reports either the alert or the closed connection,
+        // depending on timing.
         let text = replace(&text, REFUSED_CLIENT, "NO CERTIFICATE");
         let text = replace(&text, "tmpcharts-[0-9]+", "tmpcharts-PID");
-        // Helm names temporary files, which are the name of the file and a number that nobody can foresee.
+        // Helm prints the names of temporary files: the name of the file and a random number.
         replace(&text, r"(\.(?:yaml|txt|tgz|prov|json))[0-9]{3,10}(: )", "${1}${2}")
     }
 
@@ -207,7 +207,7 @@ fn unpacked(archive: &[u8]) -> Option<Files> {
             .ok()?;
         output.status.success().then_some(output.stdout)
     };
-    // Archives inside have times of their own, too, and locks have that of their making.
+    // Nested archives contain times, too, and lock files that of their creation.
     let has_times = |name: &str| name.ends_with(".tgz") || name.ends_with(".lock");
     let content = |name: &str| if has_times(name) { Some(Vec::new()) } else { tar("-xzOf", Some(name)) };
     let names = String::from_utf8_lossy(&tar("-tzf", None)?).into_owned();

@@ -10,7 +10,7 @@ const LETTER: &str = "[bcdfghjklmnpqrstvwxz2456789]";
 static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
     let day = "(Mon|Tue|Wed|Thu|Fri|Sat|Sun)";
     let rules = [
-        // client-go logs a watch that it loses, and goes on; when is a matter of time.
+        // client-go logs a lost watch and retries; whether that happens depends on timing.
         (r"(?m)^[IWE]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ reflector\.go:.*\n".to_owned(), ""),
         (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}".to_owned(), "UID"),
         (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z| [+-]\d{4}( UTC)?)?".to_owned(), "TIME"),

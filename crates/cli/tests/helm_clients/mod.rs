@@ -45,7 +45,7 @@ fn diff(place: &TestEnv) -> PathBuf {
     if let Some(path) = std::env::var_os("PINTLE_HELM_DIFF") {
         return path.into();
     }
-    // Without plugins, or it would find itself in the place of the built-in command.
+    // With plugins, this one would replace the built-in command and call itself.
     let script =
         format!("#!/bin/sh\nHELM_NO_PLUGINS=1 exec '{}' diff \"$@\"\n", place.linked("helm").display());
     place.write("diff.sh", &script);

@@ -76,7 +76,7 @@ impl Side {
             .unwrap();
         let clean = |bytes: &[u8]| self.clean(&String::from_utf8_lossy(bytes));
         let (stdout, stderr) = (clean(&output.stdout), clean(&output.stderr));
-        // helmfile works on several releases at once, and tells of each when it comes to it.
+        // helmfile processes releases concurrently, so the order of its messages varies.
         let mut lines: Vec<&str> = stderr.split_inclusive('\n').collect();
         lines.sort_unstable();
         Outcome { code: output.status.code().unwrap_or(-1), stdout, stderr: lines.concat() }

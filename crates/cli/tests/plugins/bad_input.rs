@@ -14,7 +14,7 @@ fn env() -> TestEnv {
     env
 }
 
-/// A plugin of the old generation that runs a shell script.
+/// A legacy plugin that runs a shell script.
 fn command(env: &TestEnv, name: &str, script: &str) {
     write_program(&env.path().join(format!("{PLUGINS}/{name}/run.sh")), &format!("#!/bin/sh\n{script}\n"));
     env.write(
@@ -180,7 +180,7 @@ fn installed(env: &TestEnv) -> Vec<std::ffi::OsString> {
     entries.map(|entry| entry.unwrap().file_name()).collect()
 }
 
-/// Installs an archive, which fails with some text and leaves nothing.
+/// Asserts that installing an archive fails with this text and leaves no files.
 fn refused(env: &TestEnv, archive: &str, expected: &str) {
     let before = installed(env);
     let refused = env.pintle(&format!("plugin install ./{archive} --verify=false"));
@@ -212,7 +212,7 @@ fn hostile_names_of_plugins_and_of_archives_install_nothing() {
     env.write("odd/plugin.yaml", "name: ../../odd\nversion: 1.0.0\n");
     shell(&env, "tar czf odd-1.0.0.tgz odd");
     refused(&env, "odd-1.0.0.tgz", "invalid plugin name");
-    // Without its ending the first is the folder of plugins itself, and the second the one above.
+    // Without `.tgz`, the first name means the plugins folder itself, and the second its parent.
     env.write("fair/plugin.yaml", "name: fair\nversion: 1.0.0\n");
     shell(&env, "tar czf .tgz fair && cp .tgz ...tgz");
     refused(&env, ".tgz", "plugin already exists");

@@ -10,11 +10,11 @@
 //! | `>~ WORDS` | the same without the files; the comment above gives the reason |
 //! | `>? WORDS` | the same without standard error; the comment above gives the reason |
 //! | `>! WORDS` | compares only the exit code: what is printed differs on purpose, as COMPATIBILITY.md says |
-//! | `$ TEXT` | for the shell, on both sides; it must succeed |
+//! | `$ TEXT` | runs a shell command on both sides; it must succeed |
 //! | `$? TEXT` | the same, and what it prints is compared |
 //! | `set NAME=VALUE` | sets a variable from here on |
 //! | `keys` | puts keyrings into `cwd` |
-//! | `new` | begins anew in two empty folders |
+//! | `new` | starts over in two empty folders |
 //!
 //! `{root}` is the folder of the side, and `{url}` a web server for the files below its `srv`, of which those below `v2` are a
 //! registry; `{host}` is its address.
@@ -136,7 +136,7 @@ impl Side {
     }
 }
 
-/// Serves the files of a folder, and returns the URL. Files without an ending are archives by their type.
+/// Serves the files of a folder, and returns the URL. Files without an extension have the content type of archives.
 fn serve(folder: PathBuf) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

@@ -279,7 +279,7 @@ fn a_plugin_is_updated_to_a_tag_a_range_or_a_branch() {
         assert!(updated.contains(&format!("hook of {found}\nUpdated plugin: hi\n")), "{version}: {updated}");
         assert!(pintle("hi").contains(&format!("at {found}\n")), "{version}");
     }
-    // What is not there changes nothing.
+    // Versions that do not exist change nothing.
     for version in ["v9.9.9", ">=3"] {
         let refused = pintle(&format!("plugin update hi --version '{version}'"));
         assert!(refused.starts_with("exit 1"), "{version}: {refused}");

@@ -66,7 +66,7 @@ fn a_plugin_comes_from_a_registry_by_tag_or_by_version() {
     let line = format!("plugin install oci://{}/plugins/hi --version 1.0.0 --verify=false", fake.host);
     assert!(env.pintle(&line).ends_with("Installed plugin: hi\n"));
     env.pintle("plugin uninstall hi");
-    // An older form says what it is by its configuration.
+    // Older artifacts are recognized by the media type of their config.
     put(&fake, &archive, None, &Artifact { artifact_type: "", config: TYPE, ..GOOD });
     assert!(env.pintle(&line).ends_with("Installed plugin: hi\n"));
 }

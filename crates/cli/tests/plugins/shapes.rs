@@ -1,4 +1,4 @@
-//! Plugins in the shapes of those that people have: their manifests' fields and types, and what they ask of the host.
+//! Plugins modelled on popular ones: the fields and types of their manifests, and what they need from the host.
 
 use super::write_program;
 use crate::support::TestEnv;
@@ -29,7 +29,7 @@ fn both(env: &TestEnv, line: &str, expected: &str) {
     }
 }
 
-/// helm-diff: a command of the old generation with hooks for each system, which calls back by `HELM_BIN`.
+/// helm-diff: a legacy command plugin with hooks for each system, which calls back by `HELM_BIN`.
 #[test]
 fn diff() {
     let env = env();
@@ -111,8 +111,8 @@ fn secrets() {
     both(&env, "plugin list", "secrets-post-renderer\t4.8.0");
 }
 
-/// helm-s3, helm-gcs and helm-cm-push: of the old generation with a command and downloaders. In Helm 4 the command is gone;
-/// here it is not.
+/// helm-s3, helm-gcs and helm-cm-push: legacy plugins with a command and downloaders. Helm 4 drops the command; here it
+/// works.
 #[test]
 fn storage() {
     let env = env();
@@ -197,7 +197,7 @@ fn commands() {
         &format!("{PLUGINS}/helm-schema/plugin.yaml"),
         "name: schema\nversion: 2.5.0\ncommand: /bin/echo two\n",
     );
-    // In Helm no plugin works any more; here all but the second of them do.
+    // In Helm, two plugins with one name disable all plugins; here only the second of the two.
     let ours = env.called("pintle", "dashboard x", &[PATH]);
     assert!(ours.starts_with("exit 0"), "{ours}");
     assert!(env.called("helm", "dashboard x", &[PATH]).contains("two plugins claim the name"));

@@ -96,7 +96,7 @@ fn a_post_renderer_in_webassembly_gets_its_input() {
       quote: "a\"b"
     "#);
     assert_eq!(env.helm("template web --post-renderer replace"), rendered);
-    // Base64 is taken too, and nothing is an error.
+    // Base64 is accepted, too, and empty output is an error.
     let message = r"{\22manifests\22:\22YXBpVmVyc2lvbjogdjEKa2luZDogU2VjcmV0Cm1ldGFkYXRhOiB7bmFtZTogeH0K\22}";
     plugin(&env, "base", "postrenderer", "", &returns(message));
     assert!(env.pintle("template web --post-renderer base").contains("kind: Secret"));

@@ -1,4 +1,4 @@
-//! What goes wrong on the way: nothing half-written stays, and the cache stays good.
+//! Transfers that fail or are interrupted: no partial files remain, and the cache stays valid.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use super::{good, set_up};
 use crate::support::TestEnv;
 use crate::support::archive::{gzip, tar};
 
-/// The files in the home of a test that belong to no setup.
+/// The names in the working directory and in the caches.
 fn left(env: &TestEnv) -> Vec<String> {
     let mut found = Vec::new();
     for folder in [".", ".cache/helm/repository", ".cache/helm/content"] {
@@ -48,7 +48,7 @@ fn a_download_that_is_interrupted_leaves_nothing() {
         rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
         assert!(!child.wait().expect("it ends").success(), "{line}");
         let is_new = |name: &String| !before.contains(name) && !name.ends_with("repositories.lock");
-        // A file that only this process could find may stay when it is killed, but under no name that anyone reads.
+        // A killed process may leave a temporary file, but only under a hidden name that no program reads.
         let found: Vec<_> =
             left(&env).into_iter().filter(is_new).filter(|name| !name.contains("/.")).collect();
         assert!(found.is_empty(), "{line}: {found:?}");
@@ -81,8 +81,8 @@ fn large_index(size: usize) -> String {
     text
 }
 
-/// Eight megabytes stand for two hundred, which take the same way. What objects for the whole document would take is more
-/// than ten times its size; the limit here is for the text, what is kept of it, and what the program needs by itself.
+/// Eight megabytes stand for two hundred, which take the same code path. A tree of the whole document would take more than
+/// ten times its size; the limit here allows for the text, the part of it that is kept, and the program itself.
 #[test]
 fn a_large_index_costs_a_few_times_its_size_once_and_little_afterwards() {
     let env = TestEnv::new();
@@ -230,7 +230,7 @@ fn servers_that_want_a_certificate_get_it_with_downloads_and_uploads() {
     good(env.pintle(&format!("{push} {flags}")));
 }
 
-/// Which of the two ends first is not left to chance: the server loses the alert of each first connection.
+/// The race between request and alert is made deterministic: the server loses the alert of every other connection.
 #[test]
 fn a_server_that_wants_a_certificate_says_so_even_if_its_alert_is_lost() {
     let env = TestEnv::new();

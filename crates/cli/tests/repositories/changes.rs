@@ -137,7 +137,7 @@ fn schemas_are_fetched_by_their_url_and_kept() {
         let output = env.called(program, "lint app", &[]);
         assert!(output.contains(wrong), "{output}");
     }
-    // Called by its own name, the program asks once.
+    // As `pintle`, the program fetches the schema only once.
     assert_eq!(server.asked().len(), 3);
     good(env.pintle("template x app --set greeting=hello"));
     assert_eq!(server.asked().len(), 0);

@@ -15,7 +15,7 @@ fn an_index_that_is_still_the_same_is_not_sent_again() {
     good(env.pintle("repo update"));
     let asked = server.asked();
     assert_eq!(asked[0].headers.get("if-none-match").map(String::as_str), Some("\"one\""));
-    // An index that another program has put there is not the one that the server spoke of.
+    // The stored ETag does not apply to an index that another program has written.
     let index = env.path().join(".cache/helm/repository/r-index.yaml");
     let text = fs::read_to_string(&index).expect("it is there");
     fs::write(&index, text.replace("A Web server", "A changed one")).expect("it can be written");
@@ -36,12 +36,12 @@ fn an_index_that_comes_again_with_the_same_bytes_is_not_replaced() {
     let (first, before) = (inode(), text());
     good(env.pintle("repo update"));
     assert_eq!(inode(), first);
-    // The same with more at its end, and then without that.
+    // The same index with a line appended, and then without it.
     good(env.pintle(&format!("repo add r {url}/chartmuseum --force-update")));
     assert_eq!(text(), format!("{before}serverInfo: {{contextPath: /x}}\n"));
     good(env.pintle(&format!("repo add r {url}/charts --force-update")));
     assert_eq!(text(), before);
-    // The same from elsewhere: what that server says about it is remembered.
+    // The same index from another URL: its ETag is stored.
     good(env.pintle(&format!("repo add r {url}/etag --force-update")));
     server.asked();
     good(env.pintle("repo update"));

@@ -145,8 +145,8 @@ fn many_processes_build_from_one_cache_at_once() {
     let whole = archives.map(archive);
     let index = env.path().join(".cache/helm/repository/r-index.yaml");
     let first_index = fs::read(&index).expect("it is there");
-    // Some are killed, one after the other, so that it hits them in all stages; the others must not notice, and whoever
-    // looks into the cache at any time sees whole files.
+    // Some are killed, one after the other, to hit all stages. The others must not be affected, and files in the cache
+    // must be complete at any time.
     let mut started: Vec<_> = started.into_iter().enumerate().collect();
     let mut victims = (9..count).step_by(10);
     loop {
@@ -169,7 +169,7 @@ fn many_processes_build_from_one_cache_at_once() {
         let output = child.wait_with_output().expect("it ends");
         let folder = env.path().join(format!("app{number}"));
         if number % 10 == 9 {
-            // Whatever is in charts/ is whole.
+            // A killed build leaves only complete archives in charts/.
             for name in fs::read_dir(folder.join("charts")).into_iter().flatten().flatten() {
                 let name = name.file_name().to_string_lossy().into_owned();
                 assert_eq!(fs::read(folder.join("charts").join(&name)).expect("it is there"), archive(&name));
@@ -184,7 +184,7 @@ fn many_processes_build_from_one_cache_at_once() {
             assert_eq!(fs::read(folder.join("charts").join(name)).expect("it is there"), archive(name));
         }
     }
-    // What is in the cache is whole, too: nothing is asked for but the indexes.
+    // The cached archives are complete, too: only indexes are requested.
     server.asked();
     good(env.helm("dependency build app0"));
     assert!(server.asked().iter().all(|asked| asked.path.ends_with("index.yaml")));

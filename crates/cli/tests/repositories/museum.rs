@@ -40,7 +40,7 @@ impl Museum {
         Museum { url, posted }
     }
 
-    /// What came in since the last time.
+    /// All uploads so far.
     fn posted(&self) -> Vec<Posted> {
         self.posted.lock().expect("no thread has failed").clone()
     }

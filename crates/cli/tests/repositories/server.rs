@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use crate::support::TestEnv;
 use crate::support::archive::{gzip, tar};
 
-/// What was asked.
+/// A received request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Asked {
     /// The path, with its query.
@@ -38,7 +38,7 @@ impl Server {
         Server::with_tls(files, env, false)
     }
 
-    /// The same for clients that have a certificate of the same authority.
+    /// The same, requiring client certificates of the same CA.
     pub(crate) fn mutual(files: &Files, env: &TestEnv) -> Server {
         Server::with_tls(files, env, true)
     }
@@ -47,8 +47,8 @@ impl Server {
         Server::start(files, Some(tls_config(env, of_clients)))
     }
 
-    /// A server that wants a certificate of its clients, and whose first, third, … connection ends when the request is on
-    /// its way, without the alert: what happens to a client that sends faster than the server refuses it.
+    /// A server that requires client certificates. Its first, third, … connection is reset without a TLS alert while the
+    /// request is being sent, as happens to a client that sends faster than the server rejects it.
     pub(crate) fn losing_alerts(env: &TestEnv) -> Server {
         let (silent, strict) = (tls_config(env, false), tls_config(env, true));
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
@@ -62,7 +62,7 @@ impl Server {
                     // The request is left unread, so that closing the connection resets it.
                     Ok(0) => stream.peek(&mut [0]).map(|_| ()),
                     Ok(_) => Ok(()),
-                    // The alert is out; whatever comes is read, so that it is not lost.
+                    // Closing with unread input would reset the connection, and the alert just sent would be lost.
                     Err(_) => std::io::copy(&mut stream, &mut std::io::sink()).map(|_| ()),
                 };
             }
@@ -96,14 +96,13 @@ impl Server {
         Server { address, asked }
     }
 
-    /// What was asked since the last time.
+    /// The requests since the last call.
     pub(crate) fn asked(&self) -> Vec<Asked> {
         std::mem::take(&mut *self.asked.lock().expect("nobody panicked"))
     }
 }
 
-/// The configuration of a server with the certificate that is in a folder, for clients that have one of the same authority or
-/// for all.
+/// The TLS configuration with the certificate of the environment; `of_clients` requires client certificates of the same CA.
 fn tls_config(env: &TestEnv, of_clients: bool) -> Arc<rustls::ServerConfig> {
     use rustls::pki_types::pem::PemObject as _;
     use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -131,7 +130,7 @@ fn tls_config(env: &TestEnv, of_clients: bool) -> Arc<rustls::ServerConfig> {
 
 fn serve(stream: &mut (impl Read + Write), files: &Files, log: &Mutex<Vec<Asked>>) {
     let Some(asked) = head(stream) else { return };
-    // What is uploaded is read, so that the client gets to read the answer.
+    // The upload is read to its end; otherwise the connection is reset before the client reads the response.
     let length = asked.headers.get("content-length").and_then(|text| text.parse().ok()).unwrap_or(0);
     let _ = std::io::copy(&mut Read::by_ref(stream).take(length), &mut std::io::sink());
     let stalls = ["/stall/", "/drip/"].iter().find(|path| asked.path.starts_with(**path)).copied();
@@ -246,7 +245,7 @@ fn reply(status: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
     answer
 }
 
-/// The bytes in gzip, stored as they are: what matters is that they must be unwrapped.
+/// The bytes as gzip with stored (uncompressed) blocks: enough to test that the client decompresses.
 fn zipped(bytes: &[u8]) -> Vec<u8> {
     let mut out = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
     let mut chunks = bytes.chunks(65_535).peekable();

@@ -13,7 +13,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use super::TestEnv;
 
 /// The timeout, generous for busy machines.
-const PATIENCE: Duration = Duration::from_secs(180);
+const TIMEOUT: Duration = Duration::from_secs(180);
 
 /// A program on a terminal. Its standard output is redirected, unless `all` is set.
 pub(crate) struct Terminal {
@@ -82,7 +82,7 @@ impl Terminal {
     pub(crate) fn wait_for(&self, text: &str, times: usize) -> &Terminal {
         let started = Instant::now();
         while self.screen().matches(text).count() < times {
-            assert!(started.elapsed() < PATIENCE, "no {text:?} in:\n{}", self.screen());
+            assert!(started.elapsed() < TIMEOUT, "no {text:?} in:\n{}", self.screen());
             std::thread::sleep(Duration::from_millis(20));
         }
         self
@@ -111,7 +111,7 @@ impl Terminal {
         let status = loop {
             match self.child.try_wait().expect("it can be waited for") {
                 Some(status) => break status,
-                None if started.elapsed() > PATIENCE => {
+                None if started.elapsed() > TIMEOUT => {
                     self.child.kill().expect("it can be ended");
                     panic!("it does not end:\n{}", self.screen());
                 }
@@ -120,7 +120,7 @@ impl Terminal {
         };
         // The last output may still be in transit; after that the terminal is closed.
         while !self.reader.is_finished() {
-            assert!(started.elapsed() < PATIENCE, "the terminal stays open:\n{}", self.screen());
+            assert!(started.elapsed() < TIMEOUT, "the terminal stays open:\n{}", self.screen());
             std::thread::sleep(Duration::from_millis(5));
         }
         (status.code().unwrap_or(-1), output, self.screen())

@@ -17,7 +17,7 @@ const MAX_OUTPUT: u64 = 1 << 20;
 /// How much of a plugin's standard error is kept for the error message.
 const MAX_STDERR: u64 = 64 << 10;
 
-/// What a plugin gives.
+/// The credential that a plugin returned.
 #[derive(Clone)]
 pub(crate) struct Credential {
     pub(crate) token: Option<String>,
@@ -55,11 +55,11 @@ pub(crate) enum PluginError {
 /// What client-go adds when the plugin is not installed.
 const NOT_INSTALLED: &str = "\n\nIt looks like you are trying to use a client-go credential plugin that is not installed.\n\nTo learn more about this feature, consult the documentation available at:\n      https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins";
 
-/// Runs a plugin to its end. It may ask the user something, so it has all the time it needs.
+/// Runs a plugin until it exits. There is no timeout, because it may prompt the user.
 pub(crate) fn run(plugin: &ExecConfig) -> Result<Credential, PluginError> {
     let name = plugin.command.clone().unwrap_or_default();
     let mut child = command(plugin).spawn().map_err(|error| not_started(plugin, &name, &error))?;
-    // On a thread, or a plugin that fills one pipe while we read the other would block for ever.
+    // On a thread: if the plugin filled one pipe while we read the other, both would deadlock.
     let stderr = child.stderr.take().map(|pipe| thread::spawn(move || read(pipe, MAX_STDERR)));
     let stdout = child.stdout.take().map(|pipe| read(pipe, MAX_OUTPUT + 1)).unwrap_or_default();
     if stdout.len() as u64 > MAX_OUTPUT {
@@ -100,14 +100,14 @@ fn command(plugin: &ExecConfig) -> Command {
     command
 }
 
-/// Reads so many bytes at most. A pipe that breaks ends the text; the plugin's exit code tells the rest.
+/// Reads at most `most` bytes. A read error counts as end of file; the exit code shows whether the plugin failed.
 fn read(pipe: impl Read, most: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     let _ = pipe.take(most).read_to_end(&mut bytes);
     bytes
 }
 
-/// Ends a plugin that goes on printing. It may have ended by itself, which is no error.
+/// Kills a plugin that does not stop printing. That it may have exited by itself is not an error.
 fn end(child: &mut Child) {
     let _ = child.kill();
     let _ = child.wait();
@@ -208,7 +208,7 @@ mod tests {
             )),
             "exec: executable /bin/sh printed more than 1048576 bytes"
         );
-        // Standard error is read no further either.
+        // Standard error is limited, too.
         let chatty = shell("while :; do echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa >&2 || exit 3; done");
         assert!(matches!(run(&chatty), Err(PluginError::Failed { stderr, .. }) if stderr.len() <= 65_536));
     }

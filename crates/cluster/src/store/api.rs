@@ -35,11 +35,11 @@ pub(super) async fn create(cluster: &Cluster, resource: &Resource, object: &Obje
 
 /// Replaces an object; with a resource version, only if no other writer changed it.
 pub(super) async fn replace(cluster: &Cluster, resource: &Resource, object: &Object) -> Result<Object> {
-    // Repeated, an update with a resource version would conflict with itself.
+    // A retried update with a resource version would conflict with its first attempt.
     put(cluster, resource, object, object.resource_version().is_empty()).await
 }
 
-/// As [`replace`], for callers that check the result of a conflict, even one with themselves.
+/// As [`replace`], for callers that handle conflicts, even one with their own first attempt.
 pub(super) async fn replace_retryable(
     cluster: &Cluster,
     resource: &Resource,
@@ -80,7 +80,7 @@ pub(super) async fn json_patch(
     let body = json::write_raw(&Node::List(operations)).unwrap_or_default().into();
     let mut request = Request::with_body(Method::PATCH, path, "application/json-patch+json", body);
     // The operations set fields and append nothing, so repeating them after a lost response is harmless. If the first
-    // attempt removed what `test` checks, the callers look at the object.
+    // attempt removed what `test` checks, the callers read the object and compare.
     request.idempotent = true;
     match send(cluster, &request).await {
         Ok(object) => Ok(Some(object)),

@@ -142,7 +142,7 @@ pub(super) async fn discard(cluster: &Cluster, release: &Object) -> Result<()> {
     }
     let (namespace, name) = (release.namespace(), release.name());
     if let Some(found) = cluster.get_by_name(&applications(), namespace, name).await?.filter(is_ours) {
-        // With the version that was checked: it may have been replaced by one that is not ours.
+        // With the `resourceVersion` that was checked: it may have been replaced by one that is not ours.
         api::delete(cluster, &applications(), (namespace, name), found.resource_version()).await?;
     }
     Ok(())
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(selector(&object("a", recommended)), "app.kubernetes.io/instance=web");
         let old = object("a", "app: x, release: web") + &object("b", "release: web");
         assert_eq!(selector(&old), "release=web");
-        // An instance of another name is none of ours.
+        // The instance label of another release does not count.
         let other = object("a", "app.kubernetes.io/instance: db, app: x, tier: a") + &object("b", "app: x");
         assert_eq!(selector(&other), "app=x");
         assert_eq!(selector(""), "app.kubernetes.io/instance=web");

@@ -104,7 +104,7 @@ impl<H: RecordKind> HelmStore<H> {
                 .map_err(failed())?;
             (H::packed(&object).unwrap_or_default(), labels(&object))
         };
-        // Each form of a record may have megabytes, so that none stays longer than the next one needs it.
+        // Each form of a record may take megabytes, so each is dropped once the next one is decoded from it.
         drop(body);
         let json = helm::unpack(&packed);
         drop(packed);
@@ -121,8 +121,8 @@ impl<H: RecordKind> HelmStore<H> {
         Ok(Some(version))
     }
 
-    /// Reads the version with the highest number among the labels; `None` when the labels do not tell, or its record
-    /// cannot be read.
+    /// Reads the version with the highest number among the labels; `None` when a label is missing or invalid, or the
+    /// record cannot be decoded.
     async fn read_newest(
         &self,
         namespace: &str,
@@ -262,7 +262,7 @@ impl<H: RecordKind> Store for HelmStore<H> {
             if let Some(version) = self.read_newest(namespace, name, part).await? {
                 return Ok(Some(version));
             }
-            // What the labels do not tell: which of the records can be read at all.
+            // The labels do not tell which records can be decoded, so all of them are read.
             match self.history(namespace, name).await?.last() {
                 Some(newest) => self.read(namespace, name, newest.number, part).await,
                 None => Ok(None),

@@ -45,7 +45,7 @@ pub struct NativeStore {
     listed: Mutex<BTreeMap<Key, Object>>,
     /// Versions to which no release points, as last listed by a history, by namespace and name of the release.
     orphans: Mutex<BTreeMap<(String, String), Vec<Object>>>,
-    /// What stores of this process have seen before.
+    /// The history cache that stores of this process share.
     histories: Option<Arc<HistoryCache>>,
 }
 
@@ -62,20 +62,20 @@ impl NativeStore {
         }
     }
 
-    /// Lists the versions of a release only if it changed since they were last seen, or if it is new to these histories. That is
-    /// for processes with many releases: others list at once instead of waiting for the release first.
+    /// Lists the versions of a release only if the release changed since they were cached, or is not cached. This is for
+    /// processes with many releases: without the cache, release and versions are read concurrently, which is faster for one.
     #[must_use]
     pub fn with_histories(self, histories: Arc<HistoryCache>) -> Self {
         NativeStore { histories: Some(histories), ..self }
     }
 
-    /// The shared histories, if there are, with the key of a release.
+    /// The shared history cache, if there is one, with the key of a release.
     fn shared(&self, namespace: &str, name: &str) -> Option<(&HistoryCache, histories::Key)> {
         let histories = self.histories.as_deref()?;
         Some((histories, (self.cluster.address().to_owned(), namespace.to_owned(), name.to_owned())))
     }
 
-    /// Notes a version as it was just changed.
+    /// Caches a version after it was written.
     fn note_version(&self, version: &Object) {
         self.cache_version(version);
         if let Some((histories, key)) = self.shared(version.namespace(), version.text(&["spec", "release"])) {
@@ -222,8 +222,8 @@ impl NativeStore {
         let release = empty_if_missing_kind(self.release(namespace, name).await)?;
         self.cache_release(namespace, name, release.as_ref());
         let Some(release) = release else {
-            // The garbage collector deletes versions whose release is gone, but it may not have come to those of a release
-            // that someone has just deleted.
+            // The garbage collector deletes versions whose release is gone, but those of a release that was just deleted
+            // may still exist.
             let orphans = match histories.has_versions(&key) {
                 true => self.versions(namespace, record::selector(name, &[])).await?,
                 false => Vec::new(),
@@ -367,8 +367,8 @@ impl NativeStore {
     }
 }
 
-/// Moves versions to the orphans that have the number of another one. Their writers were killed before the release pointed to
-/// them, so they are still pending, and no version of a release is when there is a later one.
+/// Moves pending versions with the number of another version to the orphans. Their writers were killed before the release
+/// pointed to them. A version that does belong to a release is not pending once there is a later one.
 fn separate_duplicates(parts: &mut Vec<(Summary, Object)>, orphans: &mut Vec<(Summary, Object)>) {
     let is_duplicate = |(one, _): &(Summary, Object)| {
         let is_other =

@@ -123,7 +123,7 @@ async fn piece(cluster: &Cluster, resource: &Resource, namespace: &str, name: &s
     let Some(object) = cluster.get_by_name(resource, namespace, name).await? else {
         return Err(corrupt(format!("the Secret {name}, which holds a part of the release, does not exist")));
     };
-    // A piece that is no base64 counts as empty, and the check of the total size reports it.
+    // A chunk that is not base64 counts as empty, and the check of the total size reports it.
     Ok(BASE64.decode(object.text(&["data", KEY])).unwrap_or_default())
 }
 

@@ -144,7 +144,7 @@ pub(super) fn update_patch(
     patch
 }
 
-/// The operations of a JSON patch that does what a merge patch of [`update_patch`] does, so that others can test first. The
+/// Converts a merge patch of [`update_patch`] to the operations of a JSON patch, which `test` operations can precede. The
 /// fields of `metadata` and `spec` are set one by one, because others may have set further ones.
 pub(super) fn patch_operations(patch: &Map<Node>) -> Vec<Node> {
     let mut operations = Vec::new();
@@ -276,7 +276,7 @@ fn status(version: &ReleaseVersion, lease: Option<&Lease>) -> Map<Node> {
     ])
 }
 
-/// A lease as the resource has it.
+/// A lease as in `status.lease`, with the field names of Kubernetes' `LeaseSpec`.
 pub(super) fn lease_node(lease: &Lease) -> Map<Node> {
     Map::from_entries(vec![
         ("holderIdentity".into(), lease.holder.as_str().into()),

@@ -20,7 +20,7 @@ use crate::error::Result;
 use crate::logs::{LogSource, tail};
 use crate::read::ListParams;
 
-/// Of how many pods of a workload events are read while waiting. The table of a terminal has no place for more.
+/// For how many pods of a workload events are read while waiting. The progress table has no room for more.
 const MAX_PODS_WITH_EVENTS: usize = 3;
 /// How many log lines a diagnosis shows.
 const LOG_LINES: u32 = 20;

@@ -131,8 +131,8 @@ pub(crate) fn daemon_set_ready(set: &Object) -> bool {
         return false;
     }
     let allowed = set.at(&["spec", "updateStrategy", "rollingUpdate", "maxUnavailable"]);
-    // Rounded up here and down for Deployments: so do the two controllers, and so does Helm. A value that is neither
-    // a number nor a percentage makes Helm wait for none.
+    // Rounded up here and down for Deployments: so do the two controllers, and so does Helm. With a value that is
+    // neither a number nor a percentage, Helm waits for no pods.
     let unavailable = scaled_value(allowed, desired, true).unwrap_or(desired);
     status("numberReady") >= desired.saturating_sub(unavailable)
 }

@@ -100,8 +100,8 @@ impl<'c> Waiter<'c> {
         self.wait_from(ids, Vec::new(), observer).await
     }
 
-    /// As [`Waiter::wait`], with objects as the server returned them when they were written. What is ready by that is not
-    /// read again, and the rest is watched from there.
+    /// As [`Waiter::wait`], with objects as the server returned them when they were written. Those that are ready already
+    /// are not read again, and the others are watched from their `resourceVersion`.
     ///
     /// # Errors
     /// As [`Waiter::wait`].
@@ -148,8 +148,8 @@ impl<'c> Waiter<'c> {
         self.rules.is_some_and(|rules| rules.covers(&id.group, &id.kind))
     }
 
-    /// The readiness by rules of the caller, or that an object defines itself, if that counts here. Expressions that cannot
-    /// be understood were refused before the object was applied.
+    /// The readiness by rules of the caller or by the object's annotations, where these apply. Invalid expressions were
+    /// rejected before the object was applied.
     fn own_readiness(&self, object: &Object) -> Option<Readiness> {
         let rules = self.rules.filter(|_| self.options.wait_for.is_readiness());
         if let Some(readiness) = rules.and_then(|rules| readiness::by_rules(rules, object)) {

@@ -19,7 +19,7 @@ pub struct Progress<'w> {
     pub id: &'w ObjectId,
     /// Its status.
     pub readiness: &'w Readiness,
-    /// Its pods that are not ready, as far as they were looked at. Only waits that fail fast look at pods.
+    /// Its pods that are not ready, as far as they were read. Only waits that fail fast read pods.
     pub pods: &'w [PodProgress],
     /// Whether the condition holds for the object.
     pub is_done: bool,
@@ -161,7 +161,7 @@ impl PendingObject {
 }
 
 impl WaitFor {
-    /// Whether objects are to become ready, so that a chart may say what that means for its objects.
+    /// Whether this waits for readiness, which a chart may define for its objects.
     pub(crate) fn is_readiness(self) -> bool {
         matches!(self, WaitFor::Ready | WaitFor::ReadyWithJobs)
     }

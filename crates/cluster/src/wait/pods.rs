@@ -48,7 +48,7 @@ pub(super) fn unready(pod: &Object) -> Option<Unready> {
     Some(container_statuses(pod).find_map(|status| container(pod, status)).unwrap_or(Unready::Starting))
 }
 
-/// Why a pod is on no node.
+/// Why a pod is not scheduled; `None` when it is.
 fn unscheduled(pod: &Object) -> Option<String> {
     if !pod.text(&["spec", "nodeName"]).is_empty() {
         return None;
@@ -62,11 +62,11 @@ fn unscheduled(pod: &Object) -> Option<String> {
     }
 }
 
-/// What a container that is not done with starting is doing.
+/// Why a container keeps its pod from being ready; `None` if it does not.
 fn container(pod: &Object, status: &Node) -> Option<Unready> {
     let name = status.get("name").and_then(Node::as_str).unwrap_or_default();
     let state = status.get("state")?;
-    // A sidecar keeps running beside the containers that come after it, so that it runs says nothing.
+    // A sidecar keeps running beside the containers that come after it, so a running one does not hold up the pod.
     let is_sidecar =
         |container: &Node| container.get("restartPolicy").and_then(Node::as_str) == Some("Always");
     let is_init = spec(pod, "initContainers", name).is_some_and(|container| !is_sidecar(container));
@@ -127,7 +127,7 @@ pub(super) fn describe(unready: Unready, events: &[Object]) -> String {
     }
 }
 
-/// Joins what is not empty with colons.
+/// Joins the parts that are not empty with colons.
 fn sentence(what: &str, details: &[&str]) -> String {
     let mut text = what.to_owned();
     for detail in details.iter().filter(|detail| !detail.is_empty()) {

@@ -151,7 +151,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// The readiness that an object defines itself, if that counts here.
+    /// The readiness by rules of the caller or by the object's annotations, where these apply.
     async fn own_readiness(&self, id: &ObjectId) -> Result<Option<PollResult>> {
         if !self.waiter.options.readiness_annotations && !self.waiter.has_rules_for(id) {
             return Ok(None);

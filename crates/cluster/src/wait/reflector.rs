@@ -258,7 +258,7 @@ impl Reflector {
             WatchEvent::Deleted(object) => (object, true),
         };
         self.delay = BACKOFF.0;
-        // Of objects that are not selected as well: the watch continues from the last event that was sent.
+        // Also for objects that are not selected: the watch continues from the last event that was sent.
         object.resource_version().clone_into(version);
         if !self.target.selects(object.name()) {
             return ControlFlow::Continue(());

@@ -20,7 +20,7 @@ fn job() -> ObjectId {
     ObjectId::new("batch/v1", "Job", "n", "j")
 }
 
-/// Longer than any machine needs for what does happen.
+/// A timeout in milliseconds that is not reached even on a slow machine.
 const LONG: u64 = 600_000;
 
 fn waiting(wait_for: WaitFor, milliseconds: u64) -> WaitOptions {
@@ -73,7 +73,7 @@ async fn changes_are_reported_until_all_objects_are_ready() {
     );
 }
 
-/// A watch would take a connection for itself.
+/// A watch would need a connection of its own.
 #[tokio::test]
 async fn a_workload_without_pods_is_read_until_its_controller_has_seen_it() {
     let idle = |version: &str, status: &str| {

@@ -21,8 +21,9 @@ const TICK: Duration = Duration::from_secs(1);
 const TICKS_BETWEEN_CHECKS: u32 = 3;
 /// How long one round of checks may take before events are handled again.
 const CHECK_BUDGET: Duration = Duration::from_secs(1);
-/// After which pauses workloads without pods are read, before they are watched. Their controller needs a moment to see them.
-const LOOKS: [Duration; 5] = [
+/// The delays between reads of workloads without pods, before they are watched. Their controller needs a moment to observe
+/// them.
+const IDLE_POLL_DELAYS: [Duration; 5] = [
     Duration::from_millis(20),
     Duration::from_millis(40),
     Duration::from_millis(80),
@@ -42,7 +43,7 @@ pub(super) async fn wait(
     let mut run = Run::new(waiter, ids);
     let watch = async {
         run.start_from(written, observer).await;
-        run.look_at_idle_workloads(observer).await;
+        run.poll_idle_workloads(observer).await;
         run.run_until_settled(observer).await
     };
     let ended = with_deadline(waiter.deadline(), watch).await;
@@ -128,7 +129,7 @@ impl<'w, 'c> Run<'w, 'c> {
                     && target.namespace == id.namespace
             };
             let Some(group) = self.groups.iter().position(is_group) else { continue };
-            // Only the version of an object itself says from where on it has to be watched.
+            // An object that is not waited for does not tell where the watch has to start.
             if !self.groups[group].names.contains(&id.name) {
                 continue;
             }
@@ -141,12 +142,12 @@ impl<'w, 'c> Run<'w, 'c> {
         }
     }
 
-    /// Reads workloads without pods a few times, if nothing else is left: they are ready as soon as their controller has seen
-    /// them. That costs less than a watch, which takes a connection for itself and closes it at its end.
-    async fn look_at_idle_workloads(&mut self, observer: Observer<'_>) {
+    /// Polls workloads without pods a few times, if nothing else is left: they are ready as soon as their controller has
+    /// observed them. That costs less than a watch, which opens a connection of its own and closes it at the end.
+    async fn poll_idle_workloads(&mut self, observer: Observer<'_>) {
         let wait_for = self.waiter.options.wait_for;
         let is_idle = |track: &TrackedObject| track.object.as_deref().is_some_and(has_no_replicas);
-        for pause in LOOKS {
+        for pause in IDLE_POLL_DELAYS {
             let open: Vec<&TrackedObject> =
                 self.tracks.iter().filter(|track| !track.is_done(wait_for)).collect();
             if self.is_settled() || !wait_for.is_readiness() || !open.iter().all(|track| is_idle(track)) {
@@ -155,7 +156,7 @@ impl<'w, 'c> Run<'w, 'c> {
             let ids: Vec<ObjectId> = open.iter().map(|track| track.id.clone()).collect();
             tokio::time::sleep(pause).await;
             for id in ids {
-                // A watch reports whatever is wrong.
+                // Errors are left to the watch, which reports them.
                 let Ok(Some(object)) = self.waiter.cluster.get(&id).await else { return };
                 self.start_from(vec![object], observer).await;
             }

@@ -36,7 +36,7 @@ pub(crate) fn refusal(code: u16, reason: &str, message: &str) -> StubResponse {
     StubResponse(code, None, body)
 }
 
-/// What a small server serves.
+/// The discovery documents of a small API server.
 #[allow(dead_code, reason = "not every test file discovers")]
 pub(crate) fn discovery(path: &str) -> Option<StubResponse> {
     match path {

@@ -1,5 +1,5 @@
-//! Charts by their digest. What a reference means is remembered for a while, so that a thousand requests for one chart ask
-//! its repository once, and what was loaded is shared between them.
+//! Charts by their digest. Resolved references are cached for a while, so that a thousand requests for one chart query its
+//! repository once, and loaded charts are shared between them.
 
 mod verify;
 
@@ -42,17 +42,17 @@ pub struct LoadedChart {
     pub source: Option<Arc<RecordedSource>>,
 }
 
-/// Finds and keeps charts.
+/// Resolves and caches charts.
 pub struct Charts {
     folder: PathBuf,
     proxies: Proxies,
-    /// For how long a reference means the same archive.
+    /// How long a resolved reference is cached.
     max_age: Duration,
     resolved: Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<Option<Resolution>>>>>,
     loaded: Mutex<VecDeque<LoadedChart>>,
 }
 
-/// What a reference meant, and since when.
+/// What a reference was resolved to, and when.
 #[derive(Clone)]
 struct Resolution {
     at: Instant,
@@ -67,7 +67,7 @@ impl Charts {
         Charts { folder, proxies, max_age, resolved: Mutex::default(), loaded: Mutex::default() }
     }
 
-    /// Returns the chart of a request. With `fresh`, its repository is asked again.
+    /// Returns the chart of a request. With `fresh`, its reference is resolved again.
     ///
     /// # Errors
     /// When it cannot be found or read.
@@ -222,7 +222,7 @@ impl Charts {
     fn entry(&self, key: &str) -> Arc<tokio::sync::Mutex<Option<Resolution>>> {
         let mut resolved = self.resolved.lock().unwrap_or_else(PoisonError::into_inner);
         if resolved.len() >= MAX_RESOLVED && !resolved.contains_key(key) {
-            // What is in use is held by whoever uses it; the rest is found again.
+            // Entries in use are kept alive by their `Arc`; the others are resolved again.
             resolved.clear();
         }
         Arc::clone(resolved.entry(key.to_owned()).or_default())
@@ -231,7 +231,7 @@ impl Charts {
     fn kept(&self, digest: &str) -> Option<LoadedChart> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         let at = loaded.iter().position(|chart| chart.digest == digest)?;
-        // The last one used is the last one dropped.
+        // To the end: the least recently used chart is dropped first.
         let chart = loaded.remove(at)?;
         loaded.push_back(chart.clone());
         Some(chart)
@@ -261,7 +261,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + '
     }
 }
 
-/// What the repository is asked for.
+/// The chart to request from the repository.
 fn wanted(source: &ChartSource, login: &Option<(String, String)>) -> Wanted {
     let (username, password) = login.clone().unwrap_or_default();
     let access = Access {
@@ -282,8 +282,8 @@ fn wanted(source: &ChartSource, login: &Option<(String, String)>) -> Wanted {
     Wanted { reference, version: source.version.clone().unwrap_or_default(), repo_url, access }
 }
 
-/// What a reference is remembered by. Credentials are part of it, so that nobody gets a chart by the login of another; only
-/// their digest is kept. So is the key of the signer, or a chart that nobody verified could pass as verified.
+/// The cache key of a reference. Credentials are part of it, so that nobody gets a chart by the login of another; only their
+/// digest is kept. So is the key of the signer, or an unverified chart could pass as verified.
 fn key(source: &ChartSource, login: &Option<(String, String)>, signer: Option<&Key>) -> String {
     let login = login.as_ref().map(|(user, password)| hex(&Sha256::digest(format!("{user}\n{password}"))));
     let text = |part: &Option<String>| part.clone().unwrap_or_default();

@@ -24,7 +24,7 @@ pub(super) enum Key {
 }
 
 impl Key {
-    /// Tells keys apart without keeping them.
+    /// Identifies the key in cache keys.
     pub(super) fn digest(&self) -> String {
         let (Key::Pgp(bytes) | Key::Cosign(bytes)) = self;
         hex(&Sha256::digest(bytes))

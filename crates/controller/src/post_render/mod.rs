@@ -171,12 +171,12 @@ impl pintle::PostRenderer for AddMetadata {
     }
 }
 
-/// Keeps a copy of what passes.
+/// Captures the manifests and passes them on unchanged.
 #[derive(Debug, Default)]
 pub(crate) struct Capture(Mutex<Vec<u8>>);
 
 impl Capture {
-    /// What passed last.
+    /// The manifests of the last run.
     pub(crate) fn taken(&self) -> Vec<u8> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

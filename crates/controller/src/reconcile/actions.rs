@@ -36,7 +36,7 @@ const MAX_EVENTS: usize = 20;
 const VALUES: &str = "values of the request";
 
 impl Reconciliation<'_> {
-    /// What operations on a release in `namespace` may use; its records are in `storage`.
+    /// The session for operations on a release in `namespace`; its records are in `storage`.
     pub(super) fn session(&self, cluster: &Cluster, namespace: &str, storage: &str) -> Result<Session> {
         let granted = self.request.spec.permissions.join(",");
         let granted = Permissions::parse(&granted)
@@ -106,7 +106,7 @@ impl Reconciliation<'_> {
         })
     }
 
-    /// Runs an action. What fails is noted in the status, and the state says what follows from it.
+    /// Runs an action. A failure is recorded in the status, and the state machine decides what follows from it.
     pub(super) async fn act(
         &mut self,
         session: &Session,
@@ -346,7 +346,7 @@ impl Reconciliation<'_> {
     async fn uninstall(&mut self, session: &Session, log: &mut Collected) -> Result<String> {
         let name = self.request.release_name();
         let mut request = self.uninstall_request(&name, self.request.release_namespace())?;
-        // What is undone leaves no record behind, or the next install would be an upgrade.
+        // Remediation keeps no history, or the next install would be an upgrade.
         request.keep_history = false;
         Box::pin(ops::uninstall(session, &request, log)).await?;
         Ok(format!("uninstalled {name}"))
@@ -435,8 +435,8 @@ impl Reconciliation<'_> {
     }
 }
 
-/// Runs an action to its end, beside the update of the status that is due while it runs. Returns its outcome, and what was
-/// written.
+/// Runs an action to completion. If it takes longer than `PROGRESS_AFTER`, `progress` runs concurrently. Returns the outcome,
+/// and the request as written by `progress`.
 async fn with_progress<T>(
     mut work: impl Future<Output = T> + Unpin,
     progress: impl Future<Output = Option<WrittenObject>>,
@@ -447,7 +447,7 @@ async fn with_progress<T>(
         outcome = &mut work => return (outcome, None),
         () = &mut is_due => {}
     }
-    // Once the update is sent, its answer is waited for: the next one must come after it.
+    // Once the update is sent, its response is awaited: the next update must come after it.
     futures::join!(work, &mut progress)
 }
 

@@ -36,7 +36,7 @@ const MAX_OBJECTS: usize = 100;
 const MAX_FIELDS: usize = 10;
 /// The largest plan that fits into a Secret, compressed.
 const MAX_COMPRESSED: usize = 700 << 10;
-/// The largest plan that is read back.
+/// The largest plan, uncompressed.
 const MAX_PLAN: u64 = 64 << 20;
 /// The annotation of the Secret with the digest of chart and values that it was rendered from.
 const CONFIG_ANNOTATION: &str = "helm.sh/request-digest";
@@ -142,8 +142,8 @@ impl Reconciliation<'_> {
     }
 }
 
-/// The digest of a plan: what it was made from, the objects, and what would happen to which field. Values of fields are those
-/// of the objects.
+/// The digest of a plan: what it was made from, the objects, and what would happen to which field. The values of fields are
+/// part of the objects.
 fn digest(plan: &ReleasePlan, config: &str, objects: &[u8]) -> String {
     let mut hash = Sha256::new();
     for part in [plan.operation.name(), config] {
@@ -199,14 +199,24 @@ async fn load(cluster: &Cluster, request: &HelmRequest, config: &str) -> Result<
     }
     let Some(bytes) = values::data(&secret, ArchiveKind::Secret, KEY)? else { return Ok(None) };
     let mut objects = Vec::new();
-    let read = GzDecoder::new(&bytes[..]).take(MAX_PLAN).read_to_end(&mut objects);
+    let read = GzDecoder::new(&bytes[..]).take(MAX_PLAN + 1).read_to_end(&mut objects);
     read.map_err(|error| failed(error.to_string()))?;
+    check_size(&objects).map_err(failed)?;
     Ok(Some(objects))
+}
+
+/// Refuses a plan that would not be read back whole.
+fn check_size(objects: &[u8]) -> std::result::Result<(), String> {
+    match objects.len() as u64 > MAX_PLAN {
+        true => Err(format!("the plan has more than {} MiB; use approval: Automatic", MAX_PLAN >> 20)),
+        false => Ok(()),
+    }
 }
 
 async fn save(cluster: &Cluster, request: &HelmRequest, config: &str, objects: &[u8]) -> Result<()> {
     let id = secret_id(request);
     let failed = |text: String| Error::Plan(format!("Secret {}, which holds the plan: {text}", id.name));
+    check_size(objects).map_err(failed)?;
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     let compressed = encoder.write_all(objects).and_then(|()| encoder.finish());
     let compressed = compressed.map_err(|error| failed(error.to_string()))?;

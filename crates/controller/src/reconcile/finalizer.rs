@@ -14,7 +14,7 @@ use crate::request::{DELETION_POLICY_ANNOTATION, FINALIZER, LastError, ORPHAN, P
 use crate::{FIELD_MANAGER, stamp};
 
 impl Reconciliation<'_> {
-    /// Uninstalls the release of a request that is to be deleted, and lets the request go.
+    /// Uninstalls the release of a request that is being deleted, and removes the finalizer.
     pub(super) async fn finalize(&mut self) -> Result<Requeue> {
         if !self.request.has_finalizer() {
             return Ok(Requeue(None));
@@ -50,7 +50,7 @@ impl Reconciliation<'_> {
     /// Finds the release of a request whose status has none. A controller that was killed may have installed it and not
     /// written the status.
     async fn find_unreported_release(&mut self) -> Result<()> {
-        // Whoever gets no connection, or may not read the records, has installed nothing.
+        // Without a connection, or the right to read the records, nothing can have been installed.
         let Ok(clusters) = self.clusters().await else { return Ok(()) };
         let storage = self.request.storage_namespace().to_owned();
         let session = self.session(&clusters.target, self.request.release_namespace(), &storage);

@@ -38,7 +38,7 @@ const MAX_HISTORY: usize = 10;
 /// How many objects the status lists.
 const MAX_INVENTORY: usize = 500;
 
-/// Receives what the controller has to say.
+/// Receives the log lines of the controller.
 pub type Log = Arc<dyn Fn(&LogLine) + Send + Sync>;
 
 /// What all requests share.
@@ -63,13 +63,13 @@ pub struct Reconciler {
     pub requeue_dependency: Duration,
     /// Stops all operations.
     pub cancel: Cancel,
-    /// What is counted.
+    /// The metrics.
     pub metrics: Arc<Metrics>,
     /// Receives log lines.
     pub log: Log,
 }
 
-/// What is known about clusters: connections to those that requests name by a kubeconfig, what releases Helm has there, and the
+/// Caches by cluster: connections to those that requests name by a kubeconfig, the releases that Helm has there, and the
 /// histories of ours.
 #[derive(Default)]
 pub struct ClusterCache {
@@ -78,13 +78,13 @@ pub struct ClusterCache {
     pub(crate) histories: Arc<HistoryCache>,
 }
 
-/// When to reconcile a request again; `None` when it changes.
+/// When to reconcile a request again; `None` to wait for a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Requeue(pub Option<Duration>);
 
 impl Reconciler {
-    /// Brings the release of a request to what it asks for. What goes wrong is in the status of the request; an error is
-    /// returned when that cannot be written.
+    /// Reconciles the release of a request. Failures are recorded in the status of the request; an error is returned only
+    /// when that cannot be written.
     ///
     /// # Errors
     /// When the API server refuses changes of the request.
@@ -92,8 +92,8 @@ impl Reconciler {
         Ok(self.reconcile_tracked(request, Instant::now()).await?.0)
     }
 
-    /// As [`Reconciler::reconcile`], for a request that is due since some moment. Returns the resource version of the request
-    /// after our last write, too.
+    /// As [`Reconciler::reconcile`], for a request that became due at `due`. Also returns the resource version of the request
+    /// after our last write.
     pub(crate) async fn reconcile_tracked(
         &self,
         request: HelmRequest,
@@ -132,7 +132,7 @@ impl Reconciler {
 pub(crate) struct Reconciliation<'r> {
     pub(crate) reconciler: &'r Reconciler,
     pub(crate) request: HelmRequest,
-    /// Since when the request is due: what others did before is to be seen.
+    /// When the request became due: caches must not be older, so that earlier changes by others are seen.
     due: Instant,
     pub(crate) status: HelmRequestStatus,
     /// The status as the API server has it.
@@ -342,8 +342,8 @@ impl<'r> Reconciliation<'r> {
         }
     }
 
-    /// Notes the history after an install or upgrade that succeeded, where that needs no other look at the records. Tests and
-    /// drift detection read them anyway, and versions beyond the limit were deleted.
+    /// Notes the history after an install or upgrade that succeeded, where it is known without reading the records again. Tests
+    /// and drift detection read them anyway, and versions beyond the limit were deleted.
     fn note_deployed(&mut self, history: &[Summary], version: &pintle::release::ReleaseVersion) {
         let spec = &self.request.spec;
         let is_pruned = spec.max_history() > 0 && history.len() as u64 >= spec.max_history();

@@ -42,14 +42,14 @@ impl Reconciliation<'_> {
         Ok(())
     }
 
-    /// The write of what was noted, for an action that takes longer than most do. One of a moment needs no word about its
-    /// beginning: until its end is written, `observedGeneration` says that the request was not handled yet.
+    /// The write of the noted progress, for an action that takes longer than most do. A short one needs no progress: until
+    /// its result is written, `observedGeneration` says that the request was not handled yet.
     pub(super) fn progress_update(&self) -> impl Future<Output = Option<WrittenObject>> + use<> {
         let body = self.status_body();
         let (cluster, id) = (self.reconciler.cluster.clone(), self.id());
         async move {
             let written = cluster.patch(&id, PatchType::Merge, body?, &status_params()).await;
-            // It is only for whoever looks; what counts is written at the end.
+            // Progress is informative, so errors are ignored; the result is written at the end.
             written.ok()
         }
     }
@@ -131,7 +131,7 @@ impl Reconciliation<'_> {
         self.status.observed_generation = self.request.generation();
         self.status.last_handled_reconcile_at = self.request.annotation(RECONCILE_ANNOTATION).to_owned();
         let forces = self.request.is_requested(FORCE_ANNOTATION, &self.status.last_handled_force_at);
-        if forces && !matches!(outcome, Err(_) | Ok(Next::LookAgain)) {
+        if forces && !matches!(outcome, Err(_) | Ok(Next::RequeueSoon)) {
             self.status.last_handled_force_at = self.request.annotation(FORCE_ANNOTATION).to_owned();
         }
         let interval = self.request.spec.interval().unwrap_or(Duration::from_secs(600));
@@ -151,11 +151,11 @@ impl Reconciliation<'_> {
                 self.status.phase = Phase::Pending;
                 interval
             }
-            Ok(Next::LookAgain) => {
+            Ok(Next::RequeueSoon) => {
                 self.not_ready("Progressing");
                 backoff(self.status.failures.max(1))
             }
-            // A new version of the chart may still come, so the interval goes on.
+            // A new version of the chart may still come, so the request is reconciled at its interval.
             Ok(Next::Stall(reason)) => {
                 self.not_ready("");
                 let text = format!(
@@ -214,7 +214,7 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// Notes that the release is not as requested. `reconciling` is why something is still going on, if it is.
+    /// Notes that the release is not as requested. `reconciling` is the reason of that condition; empty removes it.
     fn not_ready(&mut self, reconciling: &str) {
         let text = self.failure_text();
         let before = self.status.condition(READY).map(|ready| ready.reason.clone());
@@ -231,7 +231,7 @@ impl Reconciliation<'_> {
         self.status.phase = Phase::Failed;
     }
 
-    /// Notes an error that is none of an action, and says when to try again.
+    /// Notes an error that did not come from an action, and returns the delay before the next try.
     fn note_error(&mut self, error: &Error) -> Duration {
         let text = error.to_string();
         let is_new = self.status.condition(READY).is_none_or(|ready| ready.message != text);
@@ -262,15 +262,15 @@ impl Reconciliation<'_> {
             self.status.last_error =
                 Some(LastError { step, message: text.clone(), time, ..LastError::default() });
         }
-        // The same error again is no news.
+        // A repeated error is not published again.
         if is_new {
             self.publish(Kind::Warning, error.reason(), "reconcile", &text);
         }
         pause
     }
 
-    /// The patch from the status that is written to the one that is to be; `None` if they are equal. It requires that the
-    /// request is as it was read.
+    /// The patch from the last written status to the current one; `None` if they are equal. It is conditional on the
+    /// `resourceVersion` that was read.
     fn status_body(&self) -> Option<Vec<u8>> {
         let patch = status_patch(&self.written, &self.status)?;
         let version = self.request.metadata.resource_version.as_deref();
@@ -292,8 +292,8 @@ impl Reconciliation<'_> {
         Ok(())
     }
 
-    /// Writes what changed of the status; `None` if nothing did. Others may change the request meanwhile, but who finds that
-    /// its status was written by another controller must not overwrite it.
+    /// Writes what changed of the status; `None` if nothing did. Retries if others changed the request meanwhile, but must not
+    /// overwrite a status that another controller wrote.
     async fn patch_status(&mut self) -> pintle::cluster::Result<Option<WrittenObject>> {
         let (cluster, id) = (&self.reconciler.cluster, self.id());
         let mut tries = 0;

@@ -141,8 +141,8 @@ impl HelmRequest {
         }
     }
 
-    /// Whether a value of an annotation was not handled yet. Force and reset only count together with a request to
-    /// reconcile of the same value, so that a value left behind has no effect.
+    /// Whether the value of an annotation was not handled yet. Force and reset only apply while
+    /// [`RECONCILE_ANNOTATION`] has the same value, so that a value left behind has no effect.
     pub fn is_requested(&self, annotation: &str, handled: &str) -> bool {
         let token = self.annotation(annotation);
         !token.is_empty() && token != handled && token == self.annotation(RECONCILE_ANNOTATION)

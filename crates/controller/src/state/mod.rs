@@ -1,7 +1,7 @@
 //! The state machine: from facts about a release to the next action. Pure, so that every transition is a line of a table.
 //!
-//! The state is determined anew after every action. An action of one kind runs once per reconciliation, and undoing a failure ends
-//! the reconciliation, so that it always ends.
+//! The state is determined again after every action. Each kind of action runs at most once per reconciliation, and undoing a
+//! failure ends it, so that every reconciliation terminates.
 
 mod next;
 #[cfg(test)]
@@ -140,8 +140,8 @@ pub enum Next {
     ReportDrift,
     /// Try again when the retry interval of the failed operation has passed.
     RetryLater(Operation),
-    /// Look again soon: someone else is working on it, or a failure was undone.
-    LookAgain,
+    /// Reconcile again soon: someone else is working on it, or a failure was undone.
+    RequeueSoon,
     /// Wait until the plan is approved.
     AwaitApproval,
     /// Nothing more is tried until the request changes.
@@ -215,8 +215,8 @@ impl Facts {
         }
     }
 
-    /// Whether the release is what a rollback has left. A rollback copies an earlier version with its labels, which say
-    /// that it is not the version that the controller made; only the status knows.
+    /// Whether the release is the result of a rollback. A rollback copies an earlier version with its labels, so that it
+    /// does not count as made by the controller; only the status records it.
     fn was_undone(&self) -> bool {
         self.attempts.remediated
             && self.attempts.digest == self.desired

@@ -9,11 +9,11 @@ impl Facts {
         let state = self.state();
         let once = |action: Action| match taken.contains(&action) {
             false => Next::Act(action),
-            true => Next::LookAgain,
+            true => Next::RequeueSoon,
         };
         let undid = taken.contains(&Action::RollBack) || taken.contains(&Action::Uninstall);
         if undid && state != State::HalfUninstalled {
-            return Next::LookAgain;
+            return Next::RequeueSoon;
         }
         let is_idle =
             matches!(state, State::InSync | State::Untested | State::Drifted | State::Failed | State::Undone);
@@ -23,7 +23,7 @@ impl Facts {
         match state {
             State::Absent => self.after_absence(spec, taken),
             State::Unmanaged | State::OutOfSync => self.while_out_of_sync(spec, taken),
-            State::Locked { held: true } => Next::LookAgain,
+            State::Locked { held: true } => Next::RequeueSoon,
             State::Locked { held: false } => once(Action::Unlock),
             State::HalfUninstalled => once(Action::Uninstall),
             State::Untested => once(Action::Test),
@@ -62,7 +62,7 @@ impl Facts {
         match taken.contains(&Action::Upgrade) {
             false => Next::Act(Action::Upgrade),
             true if failures > 0 => Next::RetryLater(Operation::Upgrade),
-            true => Next::LookAgain,
+            true => Next::RequeueSoon,
         }
     }
 

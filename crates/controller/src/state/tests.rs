@@ -99,7 +99,7 @@ fn each_state_has_its_action() {
         assert_eq!(facts(newest.clone()).next(&spec, &[]), expected, "{newest:?}");
     }
     let held = Some(Newest { status: Status::PendingUpgrade, digest: None, held: true });
-    assert_eq!(facts(held).next(&spec, &[]), Next::LookAgain);
+    assert_eq!(facts(held).next(&spec, &[]), Next::RequeueSoon);
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn an_action_runs_once_per_reconciliation() {
     let spec = HelmRequestSpec::default();
     assert_eq!(facts(None).next(&spec, &[Action::Install]), Next::RetryLater(Operation::Install));
     let changed_meanwhile = facts(version(Status::Deployed, "old"));
-    assert_eq!(changed_meanwhile.next(&spec, &[Action::Upgrade]), Next::LookAgain);
+    assert_eq!(changed_meanwhile.next(&spec, &[Action::Upgrade]), Next::RequeueSoon);
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn a_failed_install_is_undone_while_there_are_retries() {
     assert_eq!(failing(2).next(&spec, &[Action::Install]), Next::Stall(StallReason::RetriesExceeded));
     let undone = Facts { attempts: failed(Operation::Install, 1), ..facts(None) };
     assert_eq!(undone.next(&spec, &[]), Next::Act(Action::Install));
-    assert_eq!(undone.next(&spec, &[Action::Install, Action::Uninstall]), Next::LookAgain);
+    assert_eq!(undone.next(&spec, &[Action::Install, Action::Uninstall]), Next::RequeueSoon);
     let exceeded = Facts { attempts: failed(Operation::Install, 2), ..facts(None) };
     assert_eq!(exceeded.next(&spec, &[]), Next::Stall(StallReason::RetriesExceeded));
     let last = remediating(1, Some(true));

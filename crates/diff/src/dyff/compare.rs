@@ -1,5 +1,5 @@
-//! Finds what differs between documents, by the rules of dyff: documents are matched by what they identify, entries of
-//! lists by a field that identifies them, and what is left by value.
+//! Finds what differs between documents, by the rules of dyff: documents are matched by the object in them, entries of
+//! lists by a field that identifies them, and the rest by value.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use super::node::NodeRef;
 /// The fields by which entries of lists are matched first.
 const IDENTIFIERS: [&str; 4] = ["name", "key", "id", "manager"];
 
-/// The length from which on dyff guesses a field: in shorter lists one identifies entries by accident.
+/// The minimum length of a list for which dyff guesses the field: in shorter ones a field may be unique by accident.
 const MIN_GUESSED: usize = 4;
 
 /// What differs in one place.
@@ -59,8 +59,8 @@ pub(super) struct Pair<'d> {
     pub(super) new: Option<NodeRef<'d>>,
 }
 
-/// Compares documents. Those of one pair with different names are compared only if `renames` are to be found, and are
-/// otherwise one that was removed and one that was added.
+/// Compares documents. A pair with different names is compared only if `renames` is set, and otherwise counts as one removed
+/// and one added document.
 pub(super) fn compare<'d>(pairs: &[Pair<'d>], renames: bool) -> Vec<Difference<'d>> {
     let named = |nodes: Vec<NodeRef<'d>>| -> Option<Vec<(String, NodeRef<'d>)>> {
         nodes.into_iter().map(|node| Some((node.object_name()?, node))).collect()
@@ -74,7 +74,7 @@ pub(super) fn compare<'d>(pairs: &[Pair<'d>], renames: bool) -> Vec<Difference<'
             let renamed = if renames { renamed(pairs) } else { Vec::new() };
             compare_objects(&old, &new, &renamed)
         }
-        // Documents that identify nothing are compared in their order.
+        // Documents that are not Kubernetes objects are compared in their order.
         _ => compare_in_order(pairs),
     }
 }
@@ -212,7 +212,7 @@ fn lists<'d>(path: &Path, old: NodeRef<'d>, new: NodeRef<'d>, found: &mut Vec<Di
     simple_lists(path, &before, &after, found);
 }
 
-/// The field that identifies entries: one of the usual ones, or in long lists any that has another text in each.
+/// The field that identifies entries: one of the usual ones, or in long lists any whose texts are unique.
 fn identifier<'d>(before: &[NodeRef<'d>], after: &[NodeRef<'d>]) -> Option<&'d str> {
     let values = |nodes: &[NodeRef<'d>], field: &str, texts_only: bool| {
         let found = nodes.iter().filter_map(|node| node.get(field));
@@ -283,7 +283,7 @@ fn simple_lists<'d>(
     let count = |node: &NodeRef<'d>, nodes: &[NodeRef<'d>]| {
         nodes.iter().filter(|other| node.is_same(**other)).count()
     };
-    // Of entries that are there several times, the difference counts.
+    // Of duplicate entries, as many are reported as one side has more than the other.
     let surplus = |one: &[NodeRef<'d>], other: &[NodeRef<'d>]| {
         let mut surplus: Vec<NodeRef<'d>> = Vec::new();
         for node in one {

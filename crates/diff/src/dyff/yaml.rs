@@ -1,4 +1,4 @@
-//! Nodes as YAML for people: well-known keys first, short values before long ones, and no more quotes than needed.
+//! Nodes as YAML for people: well-known keys first, shallow values before deep ones, and no more quotes than needed.
 
 use pintle_tree::quote::quote;
 use pintle_yaml::commented::Kind;
@@ -6,7 +6,7 @@ use pintle_yaml::commented::Kind;
 use super::compare::Content;
 use super::node::NodeRef;
 
-/// The order of keys that readers expect. The list with the most keys of a map counts.
+/// The usual orders of keys. A map is sorted by the one that has the most of its keys.
 const KEY_ORDERS: [&[&str]; 7] = [
     &["name"],
     &["name", "url", "version", "sha1"],
@@ -102,7 +102,7 @@ fn map(entries: &[(NodeRef<'_>, NodeRef<'_>)], prefix: &str, is_begun: bool, out
     }
 }
 
-/// Puts well-known keys first, and then those with less below them. Maps without a well-known key are left as they are.
+/// Puts well-known keys first, and then those with less nested values. Maps without a well-known key are left as they are.
 fn in_reading_order<'d>(entries: &[(NodeRef<'d>, NodeRef<'d>)]) -> Vec<(NodeRef<'d>, NodeRef<'d>)> {
     let known = |order: &[&str]| entries.iter().filter(|(key, _)| order.contains(&key.value())).count();
     let mut best: (&[&str], usize) = (&[], 0);

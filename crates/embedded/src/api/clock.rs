@@ -29,7 +29,7 @@ pub(super) fn format_time(time: Duration) -> String {
     GoTime::from_unix(seconds, 0, Zone::utc()).format("2006-01-02T15:04:05Z")
 }
 
-/// The alphabet of generated names, as in Kubernetes: no vowels, so that no words come about.
+/// The alphabet of generated names, as in Kubernetes: no vowels, so that no words are generated.
 const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// Generates uids and name suffixes.

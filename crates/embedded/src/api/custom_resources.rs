@@ -129,7 +129,7 @@ fn close_schema(shape: &mut Shape, depth: usize) {
             shape.fields.insert("metadata".into(), metadata);
         }
     }
-    // `Shape::parse` rejects schemas far less deep.
+    // Never reached: `Shape::parse` has a lower limit.
     if depth > 300 {
         return;
     }

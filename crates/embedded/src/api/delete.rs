@@ -305,8 +305,8 @@ impl DeleteOptions {
             Some("eviction") => decode_untyped(call)?.get("deleteOptions").cloned(),
             Some(_) => None,
         };
-        // Options in the body take precedence over the query, as in the real server. The query of an eviction is about the
-        // creation of the Eviction: both count.
+        // Options in the body take precedence over the query, as in the real server. The query of an eviction has the
+        // options for creating the Eviction, so both apply.
         let nothing = Query::default();
         let query = if body.is_some() && subresource.is_none() { &nothing } else { call.query };
         let body = body.unwrap_or_else(Node::empty_map);

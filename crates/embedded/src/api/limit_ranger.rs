@@ -51,8 +51,7 @@ impl Api {
         if !(is_pod || is_claim) || call.target.subresource.is_some() {
             return Ok(());
         }
-        // The errors of the first LimitRange that is violated, all of them, but not those of the next one: so does
-        // the plugin.
+        // All errors of the first LimitRange that is violated, but not those of the next one, as in the real plugin.
         for range in self.ranges(call.namespace()) {
             let mut violations = Vec::new();
             for limit in list_at(&range, &["spec", "limits"]) {
@@ -120,7 +119,7 @@ fn check(limit: &Node, is_pod: bool, object: &Node, violations: &mut Vec<String>
             for (name, bound) in amounts(at(limit, &[rule])) {
                 violations.extend(
                     check(&Bound { kind, name: &name, bound }, requested)
-                        // Several containers often violate a bound in the same words; the server lists these once.
+                        // Several containers often violate a bound with the same message; the server lists it once.
                         .filter(|text| !violations.contains(text)),
                 );
             }

@@ -15,8 +15,7 @@ use crate::status::Status;
 use crate::store::Store;
 
 /// Limits of the pause between two polls of a followed log.
-/// A change of the store ends a wait earlier than the longest, and the shortest keeps a line that is due from
-/// spinning.
+/// A change of the store ends a wait early; the minimum prevents a busy loop on a line that is due.
 const MAX_PAUSE: Duration = Duration::from_secs(3600);
 const MIN_PAUSE: Duration = Duration::from_millis(5);
 

@@ -390,7 +390,7 @@ impl Call<'_> {
     fn scope(&self) -> (String, Option<&str>) {
         let namespaced = self.served.resource().namespaced;
         let namespace = if namespaced { self.target.namespace.as_deref() } else { Some("") };
-        // An empty namespace, unlike `None`, says that the key of an object is known from its name.
+        // The empty namespace of cluster-scoped kinds, unlike `None`, says that the key of an object is known from its name.
         (self.served.storage_prefix(), namespace)
     }
 

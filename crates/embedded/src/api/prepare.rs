@@ -138,7 +138,7 @@ impl AdmissionContext for ApiContext<'_> {
 
     fn cluster_ip(&mut self) -> String {
         let inner = &self.0.0;
-        // So many that the highest, with the offset of `address`, stays below the broadcast address.
+        // The highest address, with the offset of `address`, must stay below the broadcast address.
         address(inner.service_allocator.allocate(&inner.store, 65_500, address))
     }
 

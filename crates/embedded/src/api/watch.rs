@@ -1,7 +1,7 @@
 //! Watches: a stream of events of one kind, from the history of the store and then from its changes.
 //!
 //! A watch holds no lock and no queue of its own in the store. It remembers a revision and reads on from
-//! there whenever the store has changed, so a slow client costs nothing but its place in the history.
+//! there whenever the store has changed, so a slow client uses no memory, but may fall behind the history.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

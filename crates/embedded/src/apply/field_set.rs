@@ -1,4 +1,4 @@
-//! Sets of fields: the content of `fieldsV1`, and the arithmetic of ownership (`fieldpath.Set` of
+//! Sets of fields: the content of `fieldsV1`, and the set operations on it (`fieldpath.Set` of
 //! structured-merge-diff).
 
 use std::collections::{BTreeMap, BTreeSet};

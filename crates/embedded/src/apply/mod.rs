@@ -118,7 +118,7 @@ fn record_update(
 ) {
     let version = Str::from(field_manager.api_version);
     let found = Comparison::new(type_ref, live, new);
-    // Including the writer itself, which gets back below what it has set: it thereby loses what it has removed.
+    // Also from the writer itself, so that it loses what it has removed; what it has set is added back below.
     remove_from_others(managers, &found.without(field_manager.reset_fields), None);
     let changed = found
         .modified

@@ -21,8 +21,8 @@ pub(crate) struct ContainerLog {
 }
 
 impl ContainerLog {
-    /// The log of a container in the run that `state` describes. Init containers print only what an annotation names
-    /// them for (`simulate-log.NAME`), because `simulate-log` is meant for the main work.
+    /// The log of a container in the run that `state` describes. Init containers print only the log of an
+    /// annotation with their name (`simulate-log.NAME`), because `simulate-log` is meant for the main containers.
     pub(crate) fn new(store: &Store, pod: &Node, container: &str, state: &Node) -> ContainerLog {
         let kinds = [("containers", false), ("initContainers", true)];
         let mut found = None;

@@ -75,7 +75,7 @@ async fn create_replica_set(request: &Request<'_>, hash: &str, old: &[Node]) -> 
     set(&mut replica_set, &["metadata", "annotations"], Node::Map(inherited_annotations(&request.object)));
     let next = old.iter().map(revision).max().unwrap_or(0) + 1;
     set(&mut replica_set, &["metadata", "annotations", REVISION], next.to_string());
-    // By these annotations the real controller scales ReplicaSets in proportion during a rollout.
+    // The real controller uses these annotations to scale ReplicaSets in proportion during a rollout.
     let (surge, _) = rollout_limits(request);
     let most = (desired_replicas(request) + surge).to_string();
     set(
@@ -220,7 +220,7 @@ async fn scale_replica_set(request: &Request<'_>, replica_set: &Node, to: i64) -
     if before.desired == to {
         return Ok(());
     }
-    // Updates from inside do not increment the generation as the API would.
+    // Updates by controllers bypass the API, which would increment the generation.
     let act = |it: &mut Node| {
         set(it, &["spec", "replicas"], Node::Int(to));
         let generation = number_at(it, &["metadata", "generation"]).unwrap_or(1);
@@ -305,7 +305,7 @@ async fn update_status(
                 _ if late => {
                     set_condition(it, ("Progressing", false, "ProgressDeadlineExceeded", &timed_out), &now);
                 }
-                // A rollout that has timed out stays so until it moves again: `kubectl rollout status` fails by this
+                // A rollout that has timed out stays so until it makes progress: `kubectl rollout status` fails because of this
                 // condition.
                 Some("ProgressDeadlineExceeded") if !moved => {}
                 _ => set_condition(it, ("Progressing", true, "ReplicaSetUpdated", &progress), &now),

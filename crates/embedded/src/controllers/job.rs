@@ -14,7 +14,7 @@ use crate::api::meta::{at, is_deleted, list_at, number_at, set, text_at};
 use crate::status::Status;
 
 const SOURCE: &str = "job-controller";
-/// Indexed jobs have it as annotation and as label.
+/// The annotation and label with the index of a pod of an Indexed job.
 const INDEX: &str = "batch.kubernetes.io/job-completion-index";
 
 enum End {

@@ -183,7 +183,7 @@ async fn write_endpoints(request: &Request<'_>, pods: &[Node]) -> Result<(), Sta
             ("targetRef", target_reference(pod)),
         ])
     };
-    // Clients without EndpointSlices, such as `kubectl get endpoints`, see pods that are not ready apart.
+    // Clients without EndpointSlices, such as `kubectl get endpoints`, expect pods that are not ready in a separate list.
     let (ready, not): (Vec<&Node>, Vec<&Node>) = pods.iter().partition(|pod| ready_since(pod).is_some());
     let mut subset = Map::new();
     for (field, pods) in [("addresses", ready), ("notReadyAddresses", not)] {
@@ -224,7 +224,7 @@ async fn create(request: &Request<'_>, resource: ResourcePath, object: &Node) ->
     }
 }
 
-/// Assigns an address, as an ingress controller would: there is none, and charts wait for it.
+/// Assigns an address in place of an ingress controller, which does not run here: charts wait for the address.
 pub(super) async fn reconcile_ingress(request: &Request<'_>) -> Result<Option<Requeue>, Status> {
     let address = load_balancer_ingress("ingress");
     if at(&request.object, &["status", "loadBalancer", "ingress"]).is_none() {

@@ -293,7 +293,7 @@ impl WorkQueue {
             Ok(Action::AwaitDependency) => drop(self.waiting_pods.insert(key.clone())),
             // What the API rejects now, such as a pod over quota, may be accepted later.
             Err(_) => {
-                // Without advancing the clock, which an object that is always rejected would let run away.
+                // Without advancing the clock, which would run away for an object that is always rejected.
                 let requeue = Requeue { at: api.now() + Duration::from_secs(60), advances_clock: false };
                 self.delayed.insert(key.clone(), requeue);
             }

@@ -7,7 +7,7 @@ use pintle_tree::{Node, json};
 
 use crate::api::meta::{at, copy_field, is_deleted, list_at, map, set, text_at, unset};
 
-/// The alphabet of Kubernetes' `rand.SafeEncodeString`: no vowels, so that no words come about.
+/// The alphabet of Kubernetes' `rand.SafeEncodeString`: no vowels, so that no words are generated.
 const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// FNV-1a.

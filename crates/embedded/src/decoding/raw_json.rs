@@ -62,7 +62,7 @@ impl RawJson {
         let (raw, length) =
             json::read_prefix_with(text, &mut Reader).map_err(|error| match error.kind() {
                 ErrorKind::Empty => end(),
-                // The words of `json.Decoder`; the server uses `json.Unmarshal`, which has others for the same error.
+                // The message of `json.Decoder`; the server uses `json.Unmarshal`, which has another one for the same error.
                 _ if error.to_string() == "unexpected EOF" => end(),
                 _ => error,
             })?;

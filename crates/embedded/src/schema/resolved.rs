@@ -6,7 +6,7 @@ use super::catalog::Definitions;
 use super::resource::Resource;
 use super::shape::{Additional, ListType, PatchStrategy, Shape, Type};
 
-/// The schema of a value: what the property says, and what the definition says that it refers to. Cheap to copy.
+/// The schema of a value: that of the property, and the definition that it refers to. Cheap to copy.
 #[derive(Clone, Copy)]
 pub struct Schema<'t> {
     /// The schema of the property, which has defaults and patch strategies of its own.
@@ -48,7 +48,7 @@ impl<'t> Schema<'t> {
         self.shape
     }
 
-    /// What it may hold.
+    /// The type of the value.
     pub fn kind(&self) -> Type {
         self.shape.kind
     }
@@ -91,7 +91,7 @@ impl<'t> Schema<'t> {
         self.shape.preserve_unknown || self.usage.preserve_unknown || free
     }
 
-    /// What is set where nothing is.
+    /// The default value.
     pub fn default(&self) -> Option<&'t Node> {
         // The property first: several properties refer to one definition with different defaults.
         self.usage.default.as_ref().or(self.shape.default.as_ref())

@@ -13,7 +13,7 @@ pub struct Subresource {
     pub version: Str,
     /// The kind of these objects.
     pub kind: Str,
-    /// What can be done to it.
+    /// The supported verbs.
     pub verbs: Vec<Str>,
 }
 
@@ -38,7 +38,7 @@ pub struct Resource {
     pub categories: Vec<Str>,
     /// Whether its objects are in namespaces.
     pub namespaced: bool,
-    /// What can be done to it.
+    /// The supported verbs.
     pub verbs: Vec<Str>,
     /// By name.
     pub subresources: Vec<Subresource>,
@@ -72,7 +72,7 @@ impl Resource {
         format!("{}.{}", self.plural, self.group)
     }
 
-    /// The part called `name`.
+    /// The subresource `name`.
     pub fn subresource(&self, name: &str) -> Option<&Subresource> {
         self.subresources.iter().find(|part| part.name == *name)
     }

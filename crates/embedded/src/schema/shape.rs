@@ -2,7 +2,7 @@
 
 use pintle_tree::{Map, Node, Str, with_stack};
 
-/// The limit of nesting. The real server limits the size of a definition, which ends far above this.
+/// The limit of nesting. The real server limits only the size of a definition, which allows far deeper nesting.
 const MAX_DEPTH: usize = 256;
 
 /// The type of a value.

@@ -40,9 +40,9 @@ use write_timeout::WriteTimeout;
 /// How the API is served. Without an identity: plain HTTP, unauthenticated.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// By what clients know the server, and the server its clients.
+    /// The server's certificate and the clients' token.
     pub identity: Option<Identity>,
-    /// What one client may take.
+    /// The resource limits.
     pub limits: Limits,
 }
 

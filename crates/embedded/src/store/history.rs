@@ -12,7 +12,7 @@ pub struct Event {
     pub object: Arc<Object>,
     /// The object before the change.
     pub previous: Option<Arc<Object>>,
-    /// Whether it is gone.
+    /// Whether the object was removed.
     pub removed: bool,
 }
 

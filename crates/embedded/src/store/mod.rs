@@ -86,7 +86,7 @@ impl Store {
         self.read(|state| state.dependents(uid))
     }
 
-    /// How many they are.
+    /// The number of objects that have an owner reference to this uid.
     pub fn count_dependents(&self, uid: &Str) -> usize {
         self.read(|state| state.count_dependents(uid))
     }

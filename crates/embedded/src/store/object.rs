@@ -73,13 +73,13 @@ enum CachedTree {
 /// JSON.
 #[derive(Debug)]
 pub struct Object {
-    /// Where it is.
+    /// The key in the store.
     pub key: Str,
     /// The revision of the write.
     pub revision: u64,
     /// The JSON, including the resourceVersion.
     pub text: Bytes,
-    /// What is looked at without reading it.
+    /// The metadata that is available without parsing.
     pub meta: ObjectMeta,
     tree: Mutex<CachedTree>,
 }

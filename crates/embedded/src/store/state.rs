@@ -28,9 +28,9 @@ pub enum Precondition {
 /// Why a write failed.
 #[derive(Debug)]
 pub enum WriteError {
-    /// Something is there.
+    /// The object already exists.
     Exists,
-    /// Nothing is there.
+    /// The object does not exist.
     Missing,
     /// The object has another revision: a conflict.
     Changed(Arc<Object>),
@@ -125,7 +125,7 @@ impl State {
         let past = self.differences(prefix, revision)?;
         let mut objects: Vec<Arc<Object>> = Vec::new();
         let mut remaining = 0;
-        // Behind the limit objects are only counted, without evaluating the selector: the real server does
+        // Beyond the limit, objects are only counted, without evaluating the selector: the real server does
         // not send a count for lists with a selector either.
         let mut take = |object: &Arc<Object>| {
             if objects.len() < limit {

@@ -14,7 +14,7 @@ use crate::go_format::go_value;
 use crate::schema::{Limits, ListType, Schema, Shape, Type};
 use crate::status::StatusCause;
 
-/// The field of errors that belong to none, as the server prints it.
+/// The field of errors without a field, as the server prints it.
 const NO_FIELD: &str = "<nil>";
 
 /// Validates a custom resource. With `old`, values that have not changed are not validated (ratcheting), so that an
@@ -49,7 +49,7 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Whether so many steps were left. The rest is used up where not.
+    /// Consumes steps and returns whether enough were left; if not, none are left.
     fn spend(&mut self, steps: u64) -> bool {
         let left = self.steps.checked_sub(steps);
         self.steps = left.unwrap_or(0);
@@ -120,7 +120,7 @@ impl SchemaValidator {
             return;
         }
         let shape = schema.shape();
-        // Fields have longer names the deeper they are, and words are compared one by one.
+        // The cost grows with the length of the field path, and `enum` values are compared one by one.
         if !self.spend(1 + (field.len() / 16 + shape.one_of_values.len()) as u64) {
             return;
         }
@@ -536,17 +536,17 @@ mod tests {
             (0..60).fold(r#"{"minimum":1}"#.to_owned(), |inner, _| format!(r#"{{"anyOf":[{inner}]}}"#));
         let causes = errors(&nested.replacen('{', r#"{"type":"integer","#, 1), "0");
         assert_eq!(causes.len(), 61);
-        // A long list of words, and as many values that are none of them.
+        // A long `enum`, and as many values that are not in it.
         let words: Vec<String> = (0..20_000).map(|word| format!("\"w{word}\"")).collect();
         let schema =
             format!(r#"{{"type":"array","items":{{"type":"string","enum":[{}]}}}}"#, words.join(","));
         let values = vec!["\"x\""; 20_000].join(",");
         let causes = errors(&schema, &format!("[{values}]"));
         assert!(too_many(&causes) && size(&causes) < 2 << 20, "{} bytes", size(&causes));
-        // A pattern that is at many places at once.
+        // A pattern with many simultaneous matching states.
         let schema = r#"{"type":"string","pattern":"^(a|b)*a(a|b){500}c$"}"#;
         assert!(too_many(&errors(schema, &format!("\"{}\"", "ab".repeat(1 << 20)))));
-        // Patterns on many values are no reason: they are compiled once.
+        // Matching a pattern against many values stays within the limit: it is compiled once.
         let schema =
             r#"{"type":"array","items":{"type":"string","pattern":"^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$"}}"#;
         let values = vec!["\"abc-def\""; 5_000].join(",");

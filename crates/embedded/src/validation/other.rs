@@ -47,12 +47,17 @@ fn config_map(object: &Node, errors: &mut ErrorList) {
     for (key, value) in &binary {
         let name = key.to_str_lossy();
         errors.add_all(&root.child("binaryData").key(&name), &name, names::config_key(&name));
-        // The limit is one of the decoded data; three bytes for four letters, padding aside.
-        size += value.as_text().map_or(0, |text| text.len() / 4 * 3);
+        size += value.as_text().map_or(0, |text| decoded_len(text));
     }
     if size > MAX_DATA_BYTES {
         errors.too_long(&FieldPath::root("[]"), MAX_DATA_BYTES);
     }
+}
+
+/// The number of bytes that a valid base64 text decodes to, without decoding it: the size limits apply to these.
+fn decoded_len(text: &[u8]) -> usize {
+    let padding = text.iter().rev().take(2).filter(|byte| **byte == b'=').count();
+    (text.len() / 4 * 3).saturating_sub(padding)
 }
 
 fn secret(object: &Node, errors: &mut ErrorList) {
@@ -61,7 +66,7 @@ fn secret(object: &Node, errors: &mut ErrorList) {
     for (key, value) in entries(object, "data") {
         let name = key.to_str_lossy();
         errors.add_all(&data.key(&name), &name, names::config_key(&name));
-        size += value.as_text().map_or(0, |text| text.len() / 4 * 3);
+        size += value.as_text().map_or(0, |text| decoded_len(text));
     }
     if size > MAX_DATA_BYTES {
         errors.too_long(&data, MAX_DATA_BYTES);

@@ -115,7 +115,8 @@ fn job(old: &Node, new: &Node, errors: &mut ErrorList) {
     }
 }
 
-/// Of a pod only images, `activeDeadlineSeconds`, additional tolerations, scheduling gates and a negative grace period may change.
+/// Of a pod only images, `activeDeadlineSeconds`, additional tolerations, scheduling gates and a negative grace period may
+/// change.
 fn pod(old: &Node, new: &Node, errors: &mut ErrorList) {
     for name in ["containers", "initContainers"] {
         if list(old, &["spec", name]).len() != list(new, &["spec", name]).len() {

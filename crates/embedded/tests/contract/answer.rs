@@ -71,7 +71,7 @@ impl Masked {
         Masked { head: head.trim().to_owned(), body }
     }
 
-    /// The same with managers in an order that does not depend on the second of each write.
+    /// The same with `managedFields` sorted, because their order depends on the second of each write.
     pub(crate) fn in_any_order(mut self) -> Masked {
         sort_managers(&mut self.body);
         self
@@ -148,7 +148,7 @@ pub(crate) fn value_at<'n>(node: &'n Node, path: &str) -> Option<&'n Node> {
     })
 }
 
-/// Whether it is a bookmark that a timer of the server sent. Whether one comes within the second of a case is chance.
+/// Whether it is a periodic bookmark. It depends on timing whether one arrives within the second of a case.
 fn is_periodic_bookmark(event: &Node) -> bool {
     value_at(event, "type").and_then(Node::as_str) == Some("BOOKMARK")
         && value_at(event, "object.metadata.annotations").is_none()

@@ -1,5 +1,7 @@
 //! Name characters: fast for ASCII, by Go's rules beyond.
 
+use pintle_tree::number::is_digit;
+
 use crate::printf;
 use crate::value::Value;
 
@@ -33,19 +35,12 @@ pub(super) fn code_point(character: char) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// The first digits of Unicode's decimal digit blocks beyond ASCII, ten digits each.
-const DIGIT_BLOCKS: [u32; 24] = [
-    0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xde6, 0xe50, 0xed0,
-    0xf20, 0x1040, 0x1090, 0x17e0, 0x1810, 0x1946, 0x19d0, 0x1b50, 0xff10,
-];
-
 /// Whether a character may be part of a name: letters, digits and the underscore.
 pub(super) fn is_alphanumeric(character: char) -> bool {
     if character.is_ascii() {
         return character == '_' || character.is_ascii_alphanumeric();
     }
-    let code = u32::from(character);
-    DIGIT_BLOCKS.iter().any(|first| (*first..first + 10).contains(&code))
+    is_digit(character)
         // Rust's `is_alphabetic` includes letter numbers such as Roman numerals, which are not letters in Go.
         || (character.is_alphabetic() && !character.is_numeric())
 }

@@ -87,7 +87,7 @@ impl Spec {
 
     fn truncate<'t>(&self, text: &'t [u8]) -> &'t [u8] {
         match self.precision {
-            // Precision counts runes; comparing with bytes first only spares short texts the walk.
+            // Precision counts runes; comparing it with the bytes first only avoids counting in short texts.
             Some(precision) if precision < text.len() => first_runes(text, precision),
             _ => text,
         }

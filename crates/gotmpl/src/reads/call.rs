@@ -1,4 +1,4 @@
-//! Calls of functions, by what the functions are said to do.
+//! Calls of functions, by their declared effects.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::{Effect, Usage};
 use crate::ast::{Callee, Command, Expr, Position};
 
 impl Walker<'_> {
-    /// Evaluates a command; `piped` is what the command before it gave.
+    /// Evaluates a command; `piped` is the result of the command before it.
     pub(super) fn command(
         &mut self,
         frame: &mut Frame<'_>,

@@ -106,9 +106,9 @@ impl<'a> Walker<'a> {
         self.steps >= MAX_STEPS
     }
 
-    /// Follows a template with its context. Returns whether it was: too deep a recursion is not.
+    /// Follows a template with its context. Returns `false` if the recursion is too deep or the context too large.
     pub(super) fn template(&mut self, name: &[u8], context: &Shape) -> bool {
-        // A template that is not there cannot read anything.
+        // A missing template reads nothing.
         let Some(tree) = self.set.find(name) else { return true };
         if self.depth >= MAX_DEPTH || context.size() > MAX_CONTEXT {
             return false;
@@ -297,7 +297,7 @@ impl<'a> Walker<'a> {
     }
 }
 
-/// Variables may have what either side gave them. Only those that were there before a branch are on both sides.
+/// Merges the variables of two branches: each may have either value. Only those from before the branch are in both.
 fn join(into: &mut Variables, other: &Variables) {
     for ((_, shape), (_, more)) in into.iter_mut().zip(other) {
         if shape != more {

@@ -13,7 +13,7 @@ pub struct ReadValues {
     whole: BTreeSet<Vec<Str>>,
 }
 
-/// Sees which values a render reads.
+/// Records which values a render reads.
 #[derive(Debug, Default)]
 pub(super) struct Watcher {
     /// The paths of the maps of the current render, by address. The maps are kept, so that no address is used again.
@@ -77,7 +77,7 @@ impl Watcher {
         }
     }
 
-    /// Functions that look at keys of a map, those that pass it on, and all others, which use the whole of it.
+    /// Records what a call reads: the keys that it looks up, nothing if it only passes maps on, otherwise whole maps.
     pub(super) fn call(&mut self, name: &str, arguments: &[Value]) {
         match followed(name, arguments) {
             Some(paths) => {
@@ -128,7 +128,7 @@ fn follow(container: &Value, keys: &[Value]) -> FollowedPath {
     path
 }
 
-/// Functions whose result has the same map, or that only ask whether it is one.
+/// Functions that pass the map on in their result, or only test it.
 const PASSES_ON: [&str; 22] = [
     "and", "or", "not", "default", "coalesce", "ternary", "empty", "required", "include", "tpl", "dict",
     "list", "tuple", "set", "kindIs", "kindOf", "typeOf", "typeIs", "len", "append", "eq", "ne",

@@ -17,8 +17,10 @@ const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Writes a document with hooks. `last` means that no other document follows.
 pub(super) fn write_parts(text: &[u8], plan: &Plan, renames: &Renames, last: bool, out: &mut Vec<u8>) {
-    // It was parsed before; should it fail now, its text must not get lost.
+    // The text was parsed before; if that fails now, it is written unchanged so that nothing gets lost.
+    let start = out.len();
     if try_write(text, plan, renames, last, out).is_none() {
+        out.truncate(start);
         out.extend_from_slice(text);
     }
 }

@@ -104,7 +104,7 @@ impl Executor<'_> {
             note(&self.in_flight);
         }
         let outcome = self.apply_step(step).await;
-        // Not reached if the operation is cancelled meanwhile: then nobody knows whether the object was created, and
+        // Not reached if the operation is cancelled meanwhile: then it is unknown whether the object was created, and
         // `clean_up` looks it up.
         lock(&self.in_flight).retain(|id| *id != step.id);
         if outcome? {
@@ -243,7 +243,7 @@ pub(super) fn lock(list: &Mutex<Vec<ObjectId>>) -> MutexGuard<'_, Vec<ObjectId>>
     list.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The steps of each stage, by where they end, and the objects that must be ready before the next one. Without an order
+/// The index after the last step of each stage, and the objects that must be ready before the next one. Without an order
 /// there is one stage.
 fn stage_ends(state: &ThreeWayState, plan: &Plan<'_>) -> Vec<(usize, Vec<ObjectId>)> {
     let Some(stages) = state.stages().filter(|_| !plan.steps.is_empty()) else {

@@ -48,7 +48,7 @@ impl Executor<'_> {
         outcome(results.into_iter().filter_map(Result::err).collect(), " && ")
     }
 
-    /// Deletes all objects of a release. What others depend on is deleted when those are gone.
+    /// Deletes all objects of a release. An object that others depend on is deleted after these are gone.
     async fn delete_in_stages(
         &self,
         ids: &[ObjectId],

@@ -56,7 +56,7 @@ impl<'a> LeaseGuard<'a> {
         }
     }
 
-    /// Checks that the lease is still ours. Nobody takes over before it expires or the holder is taken for dead, so the
+    /// Checks that the lease is still ours. Nobody takes over before it expires or the holder is considered dead, so the
     /// store is asked only if the process was suspended for longer than that. Records need no such check: the store tests
     /// the lease with each write.
     pub(super) async fn check(&self) -> Result<()> {

@@ -291,7 +291,7 @@ impl<'a> Executor<'a> {
         !matches!(recorded, Err(Error::LeaseLost { .. }))
     }
 
-    /// Writes the record. The store refuses it if another client has taken the release over, however short ago.
+    /// Writes the record. The store refuses it if another client has taken the release over, however recently.
     async fn write_record(&self, lease: Option<&Lease>) -> Result<()> {
         let written = self.records.update(&self.version, lease, self.lease_guard.held()).await;
         match written {

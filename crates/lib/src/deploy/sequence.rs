@@ -29,8 +29,8 @@ pub(super) fn of_version(version: &ReleaseVersion, objects: &[Object]) -> Result
     stages(&objects, &order).map_err(Error::DependencyCycle)
 }
 
-/// Checks how objects define their own readiness, before any of them is applied. Adds a warning for each that does so by half:
-/// the rules of its kind hold for it.
+/// Checks how objects define their own readiness, before any of them is applied. Adds a warning for each that has only one of
+/// the two annotations: it has no effect, and the rules of its kind apply.
 ///
 /// # Errors
 /// An expression that cannot be understood.

@@ -118,7 +118,7 @@ impl ThreeWayState {
         // The server merges a server-side apply itself; what the plan needs (owner, policy, managers) is in the
         // metadata.
         let depth = if method == Method::ClientSide { Detail::Full } else { Detail::MetadataOnly };
-        // Where only heads are checked and nobody asks for owners, live objects make no difference.
+        // If only heads are loaded and owners are not checked, live objects make no difference.
         let live = match (parts, adoption) {
             (Parts::Head, AdoptionPolicy::Unchecked) => Snapshot::default(),
             _ => cluster.snapshot(&ids, depth).await.map_err(|error| get_failed(error, earlier, adoption))?,

@@ -38,8 +38,8 @@ impl Executor<'_> {
     }
 
     /// Waits until the objects are ready that the next stage depends on, whether or not the operation waits at its end.
-    /// A Job is ready when it has completed, because nothing else of a Job can be depended on. What an object says itself
-    /// about its readiness comes first.
+    /// A Job is ready when it has completed, because nothing else of a Job can be depended on. Readiness annotations of an
+    /// object take precedence.
     pub(super) async fn wait_for_stage(&self, ids: &[ObjectId], reporter: &mut dyn Reporter) -> Result<()> {
         let mut options = wait_options(self.options, WaitFor::ReadyWithJobs);
         if options.strategy == wait::Strategy::HookOnly {

@@ -106,7 +106,7 @@ pub(crate) fn stored(
     stored
 }
 
-/// Whether a file of a recorded chart is no file of the chart.
+/// Whether a recorded file is one that the record adds to those of the chart.
 fn is_extra(name: &str) -> bool {
     name == RENDERED_VALUES_FILE || name == SOURCE_FILE || name == order::FILE
 }

@@ -48,7 +48,7 @@ fn read_json(text: &[u8]) -> Result<(Option<Document>, usize), json::Error> {
     Ok((decode(&node).map_err(failed)?, used))
 }
 
-/// What Go's JSON says of a number or a boolean where text is wanted. Only YAML has them become text.
+/// The error of Go's JSON decoder for a number or boolean where a string is expected. Only YAML input converts them.
 fn scalar_for_text(node: &Node) -> Option<String> {
     let entries = node.as_map()?.iter();
     entries.filter_map(|(key, value)| unfit(key, value, &TEXTS).or_else(|| in_metadata(key, value))).next()

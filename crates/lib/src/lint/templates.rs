@@ -126,14 +126,14 @@ fn check_document(
     findings.check(Error, template, list_has_no_policy(document, text));
 }
 
-/// The Go types of `items` of a list, of what is in them, and of their metadata.
+/// The Go types of the `items` of a list, of an item, and of its metadata.
 const ITEM_TYPES: [&str; 3] = [
     "[]struct { Metadata struct { Annotations map[string]string } }",
     "struct { Metadata struct { Annotations map[string]string } }",
     "struct { Annotations map[string]string }",
 ];
 
-/// What Go says about a value of a list that has another type than `wanted`.
+/// Go's error for a value in a list that has another type than `wanted`.
 fn wrong_in_list(value: &Node, path: &str, wanted: &str) -> String {
     let kind = value.json_type();
     format!(
@@ -142,7 +142,7 @@ fn wrong_in_list(value: &Node, path: &str, wanted: &str) -> String {
     )
 }
 
-/// What Go says about an item of a list whose metadata or annotations cannot be any.
+/// Go's error for a list item whose metadata or annotations have the wrong type, or that is not a map itself.
 fn wrong_item(item: &Node) -> Option<String> {
     let [_, item_type, metadata_type] = ITEM_TYPES;
     let is_map = |node: &Node| matches!(node, Node::Nil | Node::Map(_));

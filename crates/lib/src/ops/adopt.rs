@@ -39,7 +39,7 @@ pub async fn adopt(session: &Session, namespace: &str, name: &str) -> Result<usi
         release_lease(&records, &lease).await;
     }
     imported?;
-    // Helm has no leases and may have continued meanwhile. Its records count then, and the next move copies the new
+    // Helm has no leases and may have continued meanwhile. Then its records win, and the next move copies the new
     // ones.
     let now = records.history().await?;
     if now.last().map(|last| last.number) > history.last().map(|last| last.number) {

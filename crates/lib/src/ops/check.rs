@@ -52,7 +52,7 @@ pub struct CheckRequest {
     pub schema_locations: Vec<String>,
     /// Skips `values.schema.json`.
     pub skip_schema: bool,
-    /// Changes what can be fixed without a decision, and checks again.
+    /// Applies the fixes that need no decision, and checks again.
     pub fix: bool,
 }
 
@@ -61,7 +61,7 @@ pub struct CheckRequest {
 pub struct Checked {
     /// The findings.
     pub report: Report,
-    /// How many places were fixed, by file.
+    /// The number of fixes, by file.
     pub fixed: BTreeMap<String, usize>,
 }
 
@@ -127,7 +127,7 @@ fn fix(chart: &Path, report: &Report) -> Result<BTreeMap<String, usize>> {
     let mut fixed = BTreeMap::new();
     for (file, fixes) in pintle_check::fixes(report) {
         let path = chart.join(&file);
-        // A file of a packed dependency is not there.
+        // The files of a packaged dependency do not exist on disk.
         let Ok(text) = fs::read(&path) else { continue };
         let (text, applied) = pintle_check::apply(&text, &fixes);
         if applied > 0 {
@@ -212,7 +212,7 @@ impl<'r> Options<'r> {
         }
         for kinds in &self.kinds {
             let defaults = self.rendering(&chart, None, kinds, reporter)?;
-            // A chart that needs values has them in its files for CI.
+            // If the defaults alone do not render, the values files for CI have the values that the chart requires.
             if defaults.error.is_none() || files.is_empty() {
                 subject.renderings.push(defaults);
             }
@@ -230,7 +230,7 @@ impl<'r> Options<'r> {
     ) -> Result<Vec<pintle_check::Finding>> {
         let rules = PrepareOptions::default();
         let chart = crate::prepare::process(chart.clone(), &Map::new(), &rules, reporter)?;
-        // A template that does not parse is found by rendering.
+        // Rendering reports a template that does not parse.
         Ok(pintle_render::uses::uses(&chart).map(|uses| check_values(&chart, &uses)).unwrap_or_default())
     }
 
@@ -296,7 +296,7 @@ impl<'r> Options<'r> {
     }
 }
 
-/// The place of the template that failed.
+/// The template line that failed.
 fn source_line(chart: &Chart, error: &Error) -> Option<SourceLine> {
     let Error::Render(error) = error else { return None };
     let pintle_render::Error::Template { frames, .. } = &**error else { return None };
@@ -327,10 +327,10 @@ fn own_config(chart: &Path) -> Result<Config> {
     }
 }
 
-/// Reads a schema that the user has named a location for. One that does not exist is no error.
+/// Reads a schema from a location that the user has configured. A missing one is not an error.
 fn read_schema(schemas: &SchemaLoader, path: &str) -> std::result::Result<Option<Vec<u8>>, String> {
     if path.starts_with("http://") || path.starts_with("https://") {
-        // Servers have no common word for what they do not have.
+        // Servers report a missing schema in different ways, so every error counts as missing.
         return Ok(schemas.load(path).ok());
     }
     let file = PathBuf::from(path.strip_prefix("file://").unwrap_or(path));

@@ -110,7 +110,7 @@ pub async fn diff_upgrade(
     let target = with_reused_values(request, version.as_ref(), reporter).map_err(DiffError::Record)?;
     let is_new = version.is_none();
     let merges = request.three_way || request.take_ownership;
-    // Only these texts of the record are compared: its chart is not kept while another one is rendered.
+    // Only these texts of the record are compared; the rest is dropped before the new chart is rendered, to save memory.
     let old = version.map(|mut version| {
         let hooks = if merges || target.no_hooks { Vec::new() } else { hooks_text(&version) };
         let mut text = std::mem::take(&mut version.manifest).into_bytes();
@@ -137,7 +137,7 @@ pub async fn diff_upgrade(
 }
 
 /// Reads the record, and at the same time what rendering needs: the chart, and the kinds of the cluster, which the session
-/// keeps.
+/// caches.
 async fn load(
     session: &Session,
     request: &DiffUpgradeRequest,
@@ -149,7 +149,7 @@ async fn load(
     };
     let discovery = async {
         if request.rendering == DiffRendering::Cluster {
-            // Whoever needs the answer asks again, and reports the error.
+            // Only fills the cache: whoever needs the capabilities asks again, and reports the error.
             let _ = session.cluster.capabilities().await;
         }
     };

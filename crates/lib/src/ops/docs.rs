@@ -26,7 +26,7 @@ pub struct DocsRequest {
     pub charts: Vec<String>,
     /// The folder that relative paths start from.
     pub current_folder: PathBuf,
-    /// The name of the file with rules of folders to leave out, at the root of the git repository, or in the current folder.
+    /// The name of the ignore file, at the root of the git repository or in the current folder.
     pub ignore_file: String,
     /// The name of the README, relative to each chart.
     pub output_file: String,
@@ -89,7 +89,7 @@ pub struct DocumentedChart {
 }
 
 impl DocumentedChart {
-    /// Writes the file, whole or not at all.
+    /// Writes the file atomically.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -115,7 +115,7 @@ pub struct Documented {
 /// Renders the READMEs of charts. Nothing is written.
 ///
 /// # Errors
-/// When the folder cannot be searched, or the rules of folders to leave out are wrong.
+/// When the folder cannot be searched, or the ignore file is invalid.
 pub fn document(request: &DocsRequest) -> Result<Documented> {
     let mut documented = Documented::default();
     let ignored = find::IgnoreRules::read(&request.current_folder, &request.ignore_file)?;

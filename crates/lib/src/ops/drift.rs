@@ -149,7 +149,7 @@ pub async fn drift(session: &Session, request: &DriftRequest) -> Result<ReleaseD
     Ok(ReleaseDrift { version, objects, compared })
 }
 
-/// What another client is about to change is not corrected.
+/// Fails if another client is working on the release: what it is about to change must not be corrected.
 fn ensure_unlocked(records: &Records<'_>, history: &mut [Summary]) -> Result<()> {
     history.last_mut().map_or(Ok(()), |last| records.ensure_unlocked_dry_run(last))
 }
@@ -205,7 +205,7 @@ impl Comparison<'_> {
     async fn definition(&self, definition: &Object) -> Option<DriftedObject> {
         let live = match self.session.cluster.get(&definition.id()).await {
             Ok(live) => live,
-            // Whoever may work in one namespace only can still look at the rest of the release.
+            // Users with access to a single namespace can still compare the rest of the release.
             Err(error) if error.is_forbidden() => return None,
             Err(error) => return Some(DriftedObject::unknown(definition.id(), &error)),
         };
@@ -314,7 +314,7 @@ fn opts_out(object: &Object) -> bool {
 const REPLICAS: &str = "/spec/replicas";
 
 /// Whether a HorizontalPodAutoscaler sets the number of replicas: its controller does that through the subresource `scale`.
-/// To undo it would be a fight that nobody wins.
+/// Undoing that would be an endless fight with the controller.
 fn is_scaled_by_controller(live: &Object) -> bool {
     let entries = live.at(&["metadata", "managedFields"]).and_then(Node::as_list).unwrap_or_default();
     let text = |entry: &Node, key: &str| entry.get(key).and_then(Node::as_str).map(str::to_owned);
@@ -324,7 +324,7 @@ fn is_scaled_by_controller(live: &Object) -> bool {
     })
 }
 
-/// Copies the live value at a JSON pointer. What is missing on the way in either object is left as it is.
+/// Copies the live value at a JSON pointer. Does nothing if a parent is missing in either object.
 fn keep_live(wanted: &mut Map<Node>, live: &Map<Node>, pointer: &str) {
     let Some(path) = pointer.strip_prefix('/') else { return };
     // In this order (RFC 6901): otherwise `~01`, which is `~1`, would become a slash.
@@ -336,7 +336,7 @@ fn keep_live(wanted: &mut Map<Node>, live: &Map<Node>, pointer: &str) {
         (wanted, live) = match (wanted.get_mut(key), live.get(key)) {
             (Some(Node::Map(wanted)), Some(Node::Map(live))) => (wanted, live),
             (Some(Node::List(wanted)), Some(Node::List(live))) => {
-                // The next key is an index; lists of lists are in no Kubernetes object.
+                // The next key is an index; no Kubernetes object has lists of lists.
                 let index = rest.next().and_then(|key| key.parse::<usize>().ok());
                 match index.and_then(|index| Some((wanted.get_mut(index)?, live.get(index)?))) {
                     Some((Node::Map(wanted), Node::Map(live))) => (wanted, live),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pintle_events::{Context, Event};
 use pintle_regex::Regex;
-use pintle_release::{Query, ReleaseVersion, Selector, Status, Store, Summary};
+use pintle_release::{Query, ReleaseVersion, Selector, Status, Store, StoreError, Summary};
 use pintle_tree::LogLine;
 
 use crate::lifecycle::{context, record_extras};
@@ -73,7 +73,7 @@ pub async fn list(
                 true => scripted.events.emit_async(event, context).await.map(|_| ()),
                 false => Ok(()),
             };
-            outcome.unwrap_or_else(|error| log_skipped_handlers(version, &error, reporter));
+            outcome.unwrap_or_else(|error| log_skipped_handlers(&version.name, &error, reporter));
         }
         if event == Event::PostList {
             deploy::emit_without_release(session, event).await?;
@@ -103,18 +103,25 @@ async fn listeners(
             let records = Records::find(session, &summary.namespace, &summary.name).await?;
             records.load(summary.number).await
         };
-        // The release was deleted meanwhile.
-        let Ok(version) = load.await else { continue };
+        let version = match load.await {
+            Ok(version) => version,
+            // The release was deleted meanwhile.
+            Err(Error::VersionNotFound { .. } | Error::Store(StoreError::NotFound { .. })) => continue,
+            Err(error) => {
+                log_skipped_handlers(&summary.name, &error, reporter);
+                continue;
+            }
+        };
         match session.with_stored_scripts(&version, Duration::ZERO).await {
             Ok(scripted) => listeners.push((scripted, version)),
-            Err(error) => log_skipped_handlers(&version, &error, reporter),
+            Err(error) => log_skipped_handlers(&version.name, &error, reporter),
         }
     }
     listeners
 }
 
-fn log_skipped_handlers(version: &ReleaseVersion, error: &Error, reporter: &mut dyn Reporter) {
-    let attributes = vec![("release", version.name.clone()), ("error", error.to_string())];
+fn log_skipped_handlers(release: &str, error: &Error, reporter: &mut dyn Reporter) {
+    let attributes = vec![("release", release.to_owned()), ("error", error.to_string())];
     reporter.log(LogLine::warn("skipped the scripts of a release", attributes));
 }
 

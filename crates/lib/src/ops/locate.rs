@@ -63,7 +63,7 @@ pub(crate) struct LoadingChart(Option<tokio::task::JoinHandle<(Result<Chart>, Ve
 
 #[cfg(feature = "cluster")]
 impl LoadingChart {
-    /// Begins to load a chart. Errors are those of [`LoadingChart::with_values`], when it is the turn of the chart.
+    /// Starts loading a chart. [`LoadingChart::with_values`] returns the errors, in the order of [`load_with_values`].
     pub(crate) fn begin(chart: &Path) -> Self {
         let loading = locate(chart).ok().map(|path| {
             tokio::task::spawn_blocking(move || {

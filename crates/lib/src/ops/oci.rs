@@ -1,4 +1,4 @@
-//! Charts to registries and from them.
+//! Pushes charts to registries and fetches them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,24 +12,24 @@ use pintle_repo::address::Address;
 use crate::report::forward_log;
 use crate::{Error, Reporter, Result};
 
-/// The largest archive that is fetched: what can be loaded has limits of its own, and this is far above them.
+/// Limit for the size of a fetched archive, far above the limits for loading one.
 const LIMIT: u64 = 1 << 30;
 
-/// What to send, and where to.
+/// What to push, and where to.
 #[derive(Clone, Debug)]
 pub struct PushRequest {
-    /// The archive. A provenance file beside it is sent, too.
+    /// The archive. A provenance file beside it is pushed, too.
     pub archive: PathBuf,
     /// The folder in the registry, with or without `oci://`; name and version of the chart are added to it.
     pub remote: String,
-    /// When the archive was made, as RFC 3339 has it.
+    /// When the archive was created, in the format of RFC 3339.
     pub created: String,
 }
 
-/// Sends a chart to a registry, with the manifest that Helm would send.
+/// Pushes a chart to a registry, with the same manifest as Helm.
 ///
 /// # Errors
-/// A file that is no chart, a place that is none, and what the registry refuses.
+/// When the file is not a chart, the reference is invalid, or the registry rejects the push.
 pub async fn push_oci_chart(
     client: &Arc<Client>,
     request: &PushRequest,
@@ -69,7 +69,7 @@ pub async fn push_oci_chart(
 /// Archives from this size on are not held in memory for their metadata.
 const LARGE: u64 = 16 << 20;
 
-/// The chart of an archive, as far as its metadata needs it.
+/// Loads the chart of an archive; of a large one, only the files that describe it.
 fn described(archive: &Path, reporter: &mut dyn Reporter) -> Result<pintle_chart::Chart> {
     if std::fs::metadata(archive).is_ok_and(|found| found.len() >= LARGE)
         && let Ok(files) = pintle_repo::metadata_files(archive)
@@ -85,9 +85,9 @@ fn described(archive: &Path, reporter: &mut dyn Reporter) -> Result<pintle_chart
 pub struct FetchedChart {
     /// The reference as Helm shows it, without `oci://`.
     pub reference: String,
-    /// The digest of the manifest: what a cache keeps the archive under.
+    /// The digest of the manifest, usable as a cache key.
     pub manifest: Digest,
-    /// What the file is called: name and version, or name and digest.
+    /// The file name of the archive: name and version, or name and digest.
     pub file_name: String,
     /// The provenance file, if it was requested and exists.
     pub provenance: Option<Vec<u8>>,
@@ -95,13 +95,13 @@ pub struct FetchedChart {
     pub is_legacy: bool,
 }
 
-/// Fetches the chart that `reference` (`oci://…`) and `version` (a version, a range, or empty) mean, piece by piece into
-/// `write`. What was written is good only if this ends well.
+/// Fetches the chart that `reference` (`oci://…`) and `version` (a version, a range, or empty) refer to, and passes it to
+/// `write` in chunks. The data is verified only once this has returned `Ok`.
 ///
-/// A cache can ask first: [`Client::resolve_chart`] and [`Client::chart_digest`] say what this would fetch.
+/// A cache can check first: [`Client::resolve_chart`] and [`Client::chart_digest`] return what this would fetch.
 ///
 /// # Errors
-/// References that mean nothing, charts that are not there, bytes that are not those of their digests.
+/// When the reference is invalid, the chart does not exist, or its content does not match the digests.
 pub async fn fetch_oci_chart(
     client: &Arc<Client>,
     reference: &str,

@@ -1,4 +1,4 @@
-//! `plan`: what an operation would do, found out by the planner of the operation itself and a dry run of every object
+//! `plan`: what an operation would do, computed by the planner of the operation itself and a dry run of every object
 //! on the server.
 
 mod allocated;
@@ -40,7 +40,7 @@ pub enum Operation {
     Upgrade,
     /// An earlier version of a release.
     Rollback,
-    /// No release any more.
+    /// The removal of a release.
     Uninstall,
 }
 
@@ -286,7 +286,7 @@ pub struct PlannedRelease {
     pub outcome: Result<Planned>,
 }
 
-/// Plans several operations, some at a time, with one connection and one discovery. Hands the plans over in the order of
+/// Plans several operations, some at a time, with one connection and one discovery. Passes the plans to `each` in the order of
 /// the requests, each as soon as it and those before it are ready.
 pub async fn plan_all(session: &Session, requests: &[PlanRequest], mut each: impl FnMut(PlannedRelease)) {
     let planned = stream::iter(requests.iter().enumerate()).map(|(index, request)| async move {

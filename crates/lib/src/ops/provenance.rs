@@ -1,14 +1,14 @@
-//! What is signed when a chart is signed.
+//! The text to sign for a chart.
 
 use std::path::Path;
 
 use crate::report::forward_log;
 use crate::{Error, Reporter, Result};
 
-/// The text that a signature of an archive is over: the metadata of the chart, and the digest of the archive under its name.
+/// Returns the text to sign for an archive: the metadata of the chart, and the digest of the archive under its name.
 ///
 /// # Errors
-/// An archive that cannot be read, or that is no chart.
+/// When the archive cannot be read or is not a chart.
 pub fn text_to_sign(archive: &Path, reporter: &mut dyn Reporter) -> Result<Vec<u8>> {
     let chart = forward_log(reporter, |log| Ok(pintle_chart::load(archive, log)?))?;
     let metadata = pintle_yaml::write(&chart.metadata.to_full_node())

@@ -336,7 +336,7 @@ fn write_files(
         push_document(texts.entry(target.clone()).or_default(), &path, content);
         written.push(target);
     }
-    // In the order in which they begin, each once.
+    // In the order of their first documents, each file once.
     for target in &written {
         let Some(text) = texts.remove(target) else { continue };
         if let Some(parent) = target.parent() {

@@ -103,7 +103,7 @@ impl TestedChart {
 pub fn unittest(request: &UnittestRequest, host: &dyn UnittestHost) -> Vec<TestedChart> {
     let mut tested =
         charts::run(request, |path, options, turn| test_chart(request, path, host, options, turn));
-    // Charts that no change affects are not mentioned.
+    // Charts that no change affects are left out of the result.
     tested.retain(|chart| request.changed.is_none() || chart.error.is_some() || !chart.suites.is_empty());
     tested
 }

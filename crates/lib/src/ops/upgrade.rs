@@ -188,7 +188,7 @@ impl<'s> Upgrade<'s> {
             false => records.ensure_unlocked(last).await?,
         }
         let last = last.clone();
-        // As Helm: the deployed version is compared with, even if later ones have failed; without one, the last
+        // As in Helm, the base is the deployed version, even if later ones have failed; without one, it is the last
         // attempt.
         let base = match last.status {
             Status::Deployed => last.number,

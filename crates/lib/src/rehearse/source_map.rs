@@ -47,8 +47,8 @@ fn indent(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
-/// The line of a field in a document in block style, counted from one; 0 if it is not found. A field that is not there
-/// is where the nearest one around it is.
+/// The line of a field in a document in block style, counted from one. For a missing field, that of its nearest existing
+/// parent; 0 if there is none.
 pub(super) fn line_of_field(text: &str, path: &str) -> usize {
     let lines: Vec<&str> = text.lines().collect();
     let (mut at, mut depth, mut found) = (0, 0, 0);
@@ -63,7 +63,7 @@ pub(super) fn line_of_field(text: &str, path: &str) -> usize {
     found
 }
 
-/// A key at `depth` or deeper, from line `from` on; with the column where what is below it may begin.
+/// The line of a key at column `depth` or deeper, from line `from` on, and the lowest column of its children.
 fn find_key(lines: &[&str], from: usize, depth: usize, key: &str) -> Option<(usize, usize)> {
     let mut level = None;
     for (index, line) in lines.iter().enumerate().skip(from) {
@@ -93,7 +93,7 @@ fn find_key(lines: &[&str], from: usize, depth: usize, key: &str) -> Option<(usi
     None
 }
 
-/// The item of a number in the list that begins after line `from`.
+/// The line of the item with this index in the list after line `from`, and the lowest column of its content.
 fn find_item(lines: &[&str], from: usize, number: usize) -> Option<(usize, usize)> {
     let mut column = None;
     let mut count = 0;
@@ -116,7 +116,7 @@ fn find_item(lines: &[&str], from: usize, number: usize) -> Option<(usize, usize
     None
 }
 
-/// The line of the template that a rendered line comes from, if just one looks like it; else 0.
+/// The template line that a rendered line comes from; 0 if none matches, or several match equally well.
 pub(super) fn line_in_template(chart: &Chart, document: &Document, rendered: usize) -> usize {
     let lines: Vec<&str> = document.text.lines().collect();
     let Some((index, line)) = rendered.checked_sub(1).and_then(|index| Some((index, *lines.get(index)?)))
@@ -151,7 +151,7 @@ pub(super) fn line_in_template(chart: &Chart, document: &Document, rendered: usi
         .unwrap_or_default()
 }
 
-/// Whether the document around a line of a template is of the kind that a line such as `kind: Job` says.
+/// Whether the document around a line of a template contains the line `kind`, such as `kind: Job`.
 fn in_document(source: &[&str], at: usize, kind: &str) -> bool {
     let is_end = |line: &&str| line.starts_with("---");
     let before = source[..at].iter().rev().take_while(|line| !is_end(line));
@@ -164,7 +164,7 @@ fn key_of(line: &str) -> &str {
     line.split_once(':').map_or("", |(key, _)| key.trim_matches(['"', '\'']))
 }
 
-/// The keys that a line is below, from the inside out. Lines that only steer a template do not count.
+/// The parent keys of a line, innermost first. Comments and lines that begin with a template action are skipped.
 fn ancestors<'t>(lines: &[&'t str], at: usize) -> Vec<&'t str> {
     let column = |line: &str| {
         let body = line.trim_start();

@@ -48,7 +48,7 @@ pub struct LeaseHolder {
     /// Returns whether the holder of that name is known to have died, so that its lease can be taken before it
     /// expires. Must return false when in doubt.
     pub is_dead: Arc<dyn Fn(&str) -> bool + Send + Sync>,
-    /// Returns whether nobody can take this holder for dead yet. While it returns false, operations ask the store whether
+    /// Returns whether no client can consider this holder dead yet. While it returns false, operations ask the store whether
     /// the release is still theirs before they change anything.
     pub is_current: Arc<dyn Fn() -> bool + Send + Sync>,
 }
@@ -66,7 +66,7 @@ impl LeaseHolder {
         self
     }
 
-    /// Says until when others take this holder for alive; see [`LeaseHolder::is_current`].
+    /// Sets how to find out whether others still consider this holder alive; see [`LeaseHolder::is_current`].
     #[must_use]
     pub fn with_is_current(mut self, is_current: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         self.is_current = Arc::new(is_current);

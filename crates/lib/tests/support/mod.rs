@@ -123,19 +123,19 @@ impl Driver {
 }
 
 /// A cluster and a chart.
-pub(crate) struct Bench {
+pub(crate) struct TestEnv {
     api: Api,
     folder: TempDir,
     processes: AtomicUsize,
 }
 
-impl Bench {
-    pub(crate) async fn new() -> Bench {
+impl TestEnv {
+    pub(crate) async fn new() -> TestEnv {
         let api = Embedded::default().open().await.unwrap();
-        let bench = Bench { api, folder: tempfile::tempdir().unwrap(), processes: AtomicUsize::new(0) };
-        bench.write("Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
-        bench.write("templates/a.yaml", CHART);
-        bench
+        let env = TestEnv { api, folder: tempfile::tempdir().unwrap(), processes: AtomicUsize::new(0) };
+        env.write("Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
+        env.write("templates/a.yaml", CHART);
+        env
     }
 
     /// Writes a file of the chart.

@@ -268,7 +268,7 @@ impl Frame {
     /// Starts with a context.
     pub(crate) fn begin(&mut self, context: Context) {
         let source = Source { context: Some(context), ..Source::default() };
-        // Tables of an earlier run are forgotten, so a script that kept one finds nothing behind it.
+        // Tables of an earlier run are dropped, so a script that kept one cannot access the context through it.
         *self = Frame { source, ..Frame::default() };
     }
 

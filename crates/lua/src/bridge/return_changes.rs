@@ -82,7 +82,7 @@ fn objects(
     let id = frame.id(table);
     if let Some(id) = id {
         let entry = frame.entry(id);
-        // The script never looked at the list.
+        // The script never accessed the list.
         if entry.position == Position::Root(Root::Objects) && !entry.filled {
             return Ok(None);
         }

@@ -90,11 +90,11 @@ fn fits(shape: ValueKind, parameter: Parameter) -> bool {
 fn modules() -> &'static Modules {
     static MODULES: OnceLock<Modules> = OnceLock::new();
     MODULES.get_or_init(|| {
-        // What only plugins have comes last, and scripts of charts are checked here.
+        // Only scripts of charts are checked here; definitions for plugins come last in the file.
         let of_charts = crate::TYPE_DEFINITIONS.split("-- In plugins alone.").next();
         let mut modules = read(of_charts.unwrap_or_default());
         let texts = |shape| Parameter { shape: Some(shape), optional: false };
-        // It is overloaded; this is the longer form.
+        // `events.on` is overloaded; this is the longer form.
         let on = vec![texts(ValueKind::Text), texts(ValueKind::Number), texts(ValueKind::Function)];
         modules.entry("events".to_owned()).or_default().insert("on".to_owned(), on);
         modules

@@ -1,5 +1,5 @@
-//! `fs`: files, for scripts with the `filesystem` permission. Charts have those of one folder, and plugins all: a user has
-//! installed them, and names the files to them.
+//! `fs`: files, for scripts with the `filesystem` permission. Charts can access one folder only. Plugins can access all
+//! files, because users install them and pass them the paths.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -27,7 +27,7 @@ fn read(call: &Call<'_>) -> Answer {
     let most = call.host.limits.text as u64;
     let mut bytes = Vec::new();
     let file = fs::File::open(&path).or_else(|error| call.fail(format!("{shown}: {error}")))?;
-    // One byte more than allowed, so that a file that is too long is refused rather than cut.
+    // One byte more than allowed, so that a file that is too long is rejected instead of truncated.
     file.take(most + 1).read_to_end(&mut bytes).or_else(|error| call.fail(format!("{shown}: {error}")))?;
     call.charge(bytes.len() as u64 / 64)?;
     call.return_text(bytes)

@@ -30,7 +30,7 @@ fn log(call: &Call<'_>, level: Level) -> Answer {
     if text.len() > MAX_LINE {
         return call.fail(format!("a line can have at most {MAX_LINE} bytes"));
     }
-    // A line costs whoever stores it, and a script must not fill a disk.
+    // Log lines may be stored, and a script must not fill the disk.
     call.charge(1_000 + text.len() as u64)?;
     if let Some(listener) = &call.host.services.listener {
         listener.log(&call.host.chart, level, &sanitized(&text));

@@ -22,7 +22,7 @@ enum Format {
 }
 
 /// `io.read(format)`: `"l"` for a line, which is the default, `"L"` for a line with its end, `"a"` for everything, or a
-/// number of bytes. Nil at the end of the input, but for `"a"`.
+/// number of bytes. Nil at the end of the input, except for `"a"`, which returns an empty string.
 fn read(call: &Call<'_>) -> Answer {
     let format = format(call)?;
     let most = call.host.limits.text;
@@ -35,7 +35,7 @@ fn read(call: &Call<'_>) -> Answer {
         Format::Line { .. } => streams.read_line(limit),
         _ => streams.read(limit),
     };
-    // Waiting for input, such as for a user, is no work of the script.
+    // Waiting for input, for example from a user, does not count as run time of the script.
     call.host.meter.exclude_time(started.elapsed());
     let mut bytes = bytes.or_else(|error| call.fail(format!("standard input: {error}")))?;
     call.charge(1 + bytes.len() as u64 / 64)?;

@@ -37,7 +37,7 @@ pub(super) const FUNCTIONS: &[(&str, Body)] = &[("getenv", getenv), ("time", tim
 fn getenv(call: &Call<'_>) -> Answer {
     let name = call.text(0)?;
     call.charge(STEPS)?;
-    // A user installs a plugin to do something with what is theirs; a chart may come from anywhere.
+    // Plugins are trusted, because users install them themselves; a chart may come from anywhere.
     if call.host.plugin.is_none() && may_hold_a_secret(&name) {
         return call.fail(format!(
             "{name:?} is not for scripts, because by its name it may hold a secret or lead to one; give what the chart \

@@ -78,12 +78,12 @@ impl Listener for RecordingListener {
 /// Everything that a run needs.
 pub(crate) struct TestEnv {
     pub(crate) emitter: Emitter,
-    pub(crate) ear: Arc<RecordingListener>,
+    pub(crate) listener: Arc<RecordingListener>,
 }
 
 /// Services with a recording listener.
-pub(crate) fn services(ear: &Arc<RecordingListener>) -> Services {
-    let listener: Arc<dyn Listener> = ear.clone();
+pub(crate) fn services(listener: &Arc<RecordingListener>) -> Services {
+    let listener: Arc<dyn Listener> = listener.clone();
     Services { listener: Some(listener), ..Services::default() }
 }
 
@@ -113,22 +113,22 @@ pub(crate) fn try_test_env(
     granted: &Permissions,
     with: impl FnOnce(&mut Services),
 ) -> Result<TestEnv, pintle_lua::Error> {
-    let ear = Arc::new(RecordingListener::default());
-    let mut services = services(&ear);
+    let listener = Arc::new(RecordingListener::default());
+    let mut services = services(&listener);
     with(&mut services);
     let mut emitter = Emitter::new();
     Scripts::load(chart, granted, &limits(), &services)?.register(&mut emitter)?;
-    Ok(TestEnv { emitter, ear })
+    Ok(TestEnv { emitter, listener })
 }
 
 /// Loads the scripts of a chart with custom limits.
-pub(crate) fn limited_stage(chart: &Chart, limits: &Limits) -> TestEnv {
-    let ear = Arc::new(RecordingListener::default());
+pub(crate) fn limited_test_env(chart: &Chart, limits: &Limits) -> TestEnv {
+    let listener = Arc::new(RecordingListener::default());
     let mut emitter = Emitter::new();
-    Scripts::load(chart, &Permissions::none(), limits, &services(&ear))
+    Scripts::load(chart, &Permissions::none(), limits, &services(&listener))
         .and_then(|scripts| scripts.register(&mut emitter))
         .unwrap_or_else(|error| panic!("{}", error_chain(&error)));
-    TestEnv { emitter, ear }
+    TestEnv { emitter, listener }
 }
 
 /// An error with its causes.
@@ -246,7 +246,7 @@ pub(crate) fn said(body: &str) -> String {
     let mut test_env = test_env(&scripted("web", &script));
     test_env
         .emit(Event::PreRender, &mut context("a: 1\nm: {x: 1, z: 2}\nl: [1, 2]\nnothing: null\ne: []", &[]));
-    let lines = test_env.ear.lines.lock().expect("nobody panics while holding it");
+    let lines = test_env.listener.lines.lock().expect("nobody panics while holding it");
     let plain = lines.iter().map(|line| line.trim_start_matches("web: Info: ").to_owned());
     plain.collect::<Vec<_>>().join("\n")
 }

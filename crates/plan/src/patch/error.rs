@@ -46,15 +46,15 @@ pub enum PatchError {
     /// The kind merges a list of maps and does not say by which field.
     #[error("cannot merge lists without merge key for struct")]
     NoKeyDeclared,
-    /// Something has another type than its place demands.
+    /// A value does not have the type that its field requires.
     #[error("expected a {expected}, but received a {actual}")]
     WrongType {
-        /// The type wanted, in Go's words.
+        /// The expected Go type.
         expected: &'static str,
-        /// The type found, in Go's words.
+        /// The actual Go type.
         actual: &'static str,
     },
-    /// The manifest holds a directive with a value that is no text.
+    /// The manifest has a directive whose value is not a string.
     #[error("invalid value for special key: $patch")]
     BadDirective,
     /// The manifest holds a directive that does not exist.
@@ -73,7 +73,7 @@ pub enum PatchError {
     OrderMismatch {
         /// The elements of the patch.
         list: String,
-        /// The order that is demanded.
+        /// The requested order.
         order: String,
     },
     /// Two patches want to retain different fields.
@@ -82,7 +82,7 @@ pub enum PatchError {
     /// The kind has a patch strategy that does not exist.
     #[error("unexpected patch strategy: [{0}]")]
     UnknownStrategy(String),
-    /// The patch would make another object of the object.
+    /// The patch would change the API version, kind or name of the object.
     #[error("precondition failed for: {0}")]
     Precondition(String),
 }

@@ -21,8 +21,8 @@ pub fn three_way_json(
     modified: &Object,
     current: &Object,
 ) -> Result<Map<Node>, PatchError> {
-    // Nulls of this difference are fields that only the live object has, which are none of our business; only what
-    // the previous manifest had is removed.
+    // Nulls of this difference are fields that only the live object has, which others have set; only fields of the
+    // previous manifest are removed.
     let changes = values_only(diff(current.body(), modified.body()));
     let deletions = nulls_only(diff(original.body(), modified.body()));
     let patch = merge_over(deletions, changes);
@@ -84,7 +84,7 @@ fn nulls_only(patch: Map<Node>) -> Map<Node> {
     patch.into_iter().filter_map(|(key, node)| Some((key, keep(node)?))).collect()
 }
 
-/// Merges `overlay` into `base`. It holds no nulls except inside lists.
+/// Merges `overlay` into `base`. `overlay` holds no nulls except inside lists.
 fn merge_over(mut base: Map<Node>, overlay: Map<Node>) -> Map<Node> {
     for (key, new) in overlay {
         let merged = match (base.remove(&key), new) {

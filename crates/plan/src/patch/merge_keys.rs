@@ -1,6 +1,6 @@
 //! Merge keys and patch strategies of built-in kinds, read from the cluster's OpenAPI v3 documents.
 //!
-//! A document is large and mostly prose, so it is reduced to types and fields once.
+//! A document is large and consists mostly of descriptions, so it is reduced to types and fields once.
 
 use std::collections::BTreeMap;
 

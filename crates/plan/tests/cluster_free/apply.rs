@@ -132,7 +132,7 @@ fn merge_lists(mut old: Vec<Node>, new: Vec<Node>, field: Option<&Node>, types: 
     old
 }
 
-/// Elements of the order in that order; others where the server had them, before the first that follows them there.
+/// Sorts elements of `order` by it; others come before the first of these that follows them in `server_order`.
 fn reorder(list: Vec<Node>, order: &[Node], server_order: &[Node], merge_key: Option<&str>) -> Vec<Node> {
     let find = |list: &[Node], node: &Node| {
         list.iter().position(|other| match merge_key {

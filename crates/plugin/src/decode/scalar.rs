@@ -18,10 +18,10 @@ pub(crate) enum Scalar {
     /// An integer above the largest `Int`.
     Uint(u64),
     Float(f64),
-    /// A time, as it is written again.
+    /// A timestamp, as go-yaml writes it.
     Time(String),
     Text(String),
-    /// What base64 stands for.
+    /// The decoded text of a `!!binary` scalar.
     Binary(String),
 }
 
@@ -78,7 +78,7 @@ pub(super) fn short_tag(node: NodeRef<'_>) -> String {
     .to_owned()
 }
 
-/// The tag that is written, if it says anything.
+/// The explicit tag, unless it is the non-specific `!`.
 fn explicit_tag(node: NodeRef<'_>) -> Option<String> {
     let tag = node.tag().filter(|tag| *tag != b"!")?;
     let tag = String::from_utf8_lossy(tag);

@@ -119,7 +119,7 @@ fn check_downloaders(downloaders: &[ProtocolCommand]) -> Result<()> {
     Ok(())
 }
 
-/// The text with blanks for all kinds of space, and without what cannot be printed.
+/// Replaces white space by blanks, and removes unprintable characters.
 fn sanitized(text: &str) -> String {
     text.chars()
         .filter_map(|character| match character {

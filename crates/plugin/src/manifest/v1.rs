@@ -24,7 +24,7 @@ static MANIFEST: GoType = GoType::Struct(
     ],
 );
 
-/// A part that is any map at first.
+/// A part that is first decoded as a map, and into its type later.
 const PART: GoType = GoType::Map("map[string]interface {}", &GoType::Any);
 
 pub(super) fn read(text: &[u8]) -> Result<Metadata> {
@@ -187,7 +187,7 @@ fn lua(config: &Decoded) -> Result<LuaConfig> {
 fn extism(config: &Decoded) -> ExtismConfig {
     let memory = config.get("memory");
     let entries = config.get("config").entries();
-    // A negative limit is none, too.
+    // A negative limit means the default, as 0 does.
     let limit = |name: &str| memory.get(name).number().cast_signed().max(0).cast_unsigned();
     ExtismConfig {
         max_pages: u32::try_from(memory.get("maxPages").number()).unwrap_or(u32::MAX),

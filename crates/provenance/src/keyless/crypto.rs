@@ -8,9 +8,9 @@ use sigstore_verify::crypto::{
 };
 use sigstore_verify::types::HashAlgorithm;
 
-/// Makes this the cryptography of all verifications of the process.
+/// Installs the provider for the whole process.
 pub(super) fn install() {
-    // Whoever installed one before has installed this one.
+    // This fails only if a provider is already installed, and that is this one.
     let _ = install_default_provider(&Provider);
 }
 
@@ -44,7 +44,7 @@ impl CryptoProvider for Provider {
         UnparsedPublicKey::new(algorithm, key).verify(data, signed).map_err(|_| invalid(scheme))
     }
 
-    /// Keys that live for minutes are on P-256, and ring wants the text and not its digest.
+    /// Only for P-256, the curve of Fulcio's short-lived keys. RustCrypto, because ring cannot verify prehashed data.
     fn verify_prehashed(
         &self,
         scheme: SigningScheme,

@@ -46,7 +46,7 @@ pub(crate) fn escaped(cursor: &mut Cursor<'_>, flags: Flags) -> Result<Option<Cl
     Ok(Some(ascii(ranges, letter.is_ascii_uppercase(), flags)))
 }
 
-/// Returns a single character in all its cases.
+/// Returns the class of all case variants of a character.
 pub(crate) fn folded(character: char) -> ClassUnicode {
     let range = ClassUnicodeRange::new(character, character);
     fold(ClassUnicode::new([range]), true)
@@ -146,7 +146,7 @@ fn property_pattern(property: Property) -> String {
     }
 }
 
-/// Returns the class that a pattern of regex-syntax stands for; empty when it is none.
+/// Returns the class that a pattern of regex-syntax stands for; empty if the pattern is not a class.
 pub(crate) fn unicode_class(pattern: impl AsRef<str>) -> ClassUnicode {
     match regex_syntax::parse(pattern.as_ref()).map(regex_syntax::hir::Hir::into_kind) {
         Ok(HirKind::Class(Class::Unicode(class))) => class,

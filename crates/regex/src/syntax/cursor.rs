@@ -9,7 +9,7 @@ pub(crate) struct Cursor<'a> {
     pub(crate) pattern: &'a [u8],
     /// The part of the pattern before the first byte that is not UTF-8.
     text: &'a str,
-    /// Where the last `:]` is, so that hopeless searches for it need not be made.
+    /// Where the last `:]` is, so that searches for it that would fail are skipped.
     last_posix_end: usize,
     /// Where the next character starts; always between characters.
     pub(crate) at: usize,

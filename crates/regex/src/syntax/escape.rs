@@ -3,7 +3,7 @@
 use super::cursor::Cursor;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Reads the escape at the cursor. The answer may be a surrogate and is therefore a number.
+/// Reads the escape at the cursor. Returns a number, because it may be a surrogate, which a `char` cannot hold.
 pub(crate) fn character(cursor: &mut Cursor<'_>) -> Result<u32> {
     let start = cursor.at;
     cursor.at += 1;

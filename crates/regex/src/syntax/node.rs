@@ -68,7 +68,7 @@ impl Node {
         Self { literal: Some(false), states: bytes.len() as u64, ..Self::leaf(Hir::literal(bytes)) }
     }
 
-    /// One character in all its cases.
+    /// All case variants of one character.
     pub(crate) fn folded_character(class: ClassUnicode) -> Self {
         Self { literal: Some(true), ..Self::class(class) }
     }
@@ -114,7 +114,7 @@ impl Node {
         node
     }
 
-    /// A part again and again, and whether it is copied seldom enough.
+    /// A repetition of a part, and whether it stays within the limit of copies.
     pub(crate) fn repeat(self, bounds: Bounds) -> (Self, bool) {
         let (min, max) = (u64::from(bounds.min), bounds.max.map(u64::from));
         let (size, states) = (repeated(self.size, bounds), repeated(self.states, bounds));

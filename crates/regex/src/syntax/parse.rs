@@ -362,7 +362,7 @@ impl Group {
     }
 }
 
-/// Parses a number without leading zeros; one that is too large for any use stays large.
+/// Parses a number without leading zeros; one that is too large saturates.
 fn count(cursor: &mut Cursor<'_>) -> Option<u32> {
     let rest = cursor.rest();
     let length = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();

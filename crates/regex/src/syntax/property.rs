@@ -44,7 +44,7 @@ pub(crate) fn posix_class(name: &[u8]) -> Option<AsciiRanges> {
 pub(crate) enum Property {
     /// Every character.
     Any,
-    /// Every character that has been given a meaning.
+    /// Every assigned code point.
     Assigned,
     /// The first 128 characters.
     Ascii,
@@ -73,7 +73,7 @@ pub(crate) fn property(name: &str) -> Option<Property> {
     SCRIPTS.binary_search(&name).ok().map(|index| Property::Script(SCRIPTS[index]))
 }
 
-/// Leaves out joiners, starts with a capital and goes on in small letters.
+/// Removes `_`, `-` and spaces, and writes the first letter in upper case and the rest in lower case.
 ///
 /// Scripts of several words are written with an underscore in Go's tables and cannot be found this way; Go rejects
 /// them, and so do we.

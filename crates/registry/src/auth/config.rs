@@ -1,4 +1,4 @@
-//! What is wrong with a file of logins, in the words of the library that Helm reads it with.
+//! Validates Docker's `config.json`, with the error texts of the library that Helm reads it with.
 
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use crate::go_words::of_file;
 
 const INVALID: &str = "invalid config format";
 
-/// The types that Go names when a field has another one.
+/// The expected types as Go's errors name them.
 const RAW_MAP: &str = "map[string]json.RawMessage";
 const TEXT_MAP: &str = "map[string]string";
 
-/// Checks that Helm could use a file of logins. One that is missing or empty is fine.
+/// Checks that Helm could use a credentials file. A missing or empty file is valid.
 ///
 /// # Errors
 ///

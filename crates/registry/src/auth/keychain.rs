@@ -23,7 +23,7 @@ const LIMIT: usize = 4 << 20;
 /// The timeout of a credential helper; generous, because it may have to prompt the user.
 const HELPER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Reads a file up to a little more than is taken.
+/// Reads at most one byte more than `LIMIT`, so that the caller can detect a file that is too large.
 pub(crate) fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut text = Vec::new();
     std::fs::File::open(path)?.take(LIMIT as u64 + 1).read_to_end(&mut text)?;
@@ -158,7 +158,7 @@ fn written(path: &Path, name: &str, entry: &Node) -> Result<Option<Login>> {
     }))
 }
 
-/// Runs a program for credentials, as Docker does. Nothing if it knows no such login.
+/// Runs a credential helper, as Docker does. `None` if it has no such login.
 pub(crate) async fn run_helper(helper: &str, verb: &str, input: &[u8]) -> Result<Option<Vec<u8>>> {
     let program = format!("docker-credential-{helper}");
     let fail = |reason: String| Error::Helper { program: program.clone(), reason };
@@ -183,7 +183,7 @@ pub(crate) async fn run_helper(helper: &str, verb: &str, input: &[u8]) -> Result
     Ok(Some(output))
 }
 
-/// Asks a program for a login.
+/// Gets a login from a credential helper.
 async fn ask(helper: &str, server: &str) -> Result<Option<Login>> {
     let Some(output) = run_helper(helper, "get", format!("{server}\n").as_bytes()).await? else {
         return Ok(None);
@@ -208,7 +208,7 @@ async fn run(program: &str, verb: &str, input: &[u8]) -> std::io::Result<(bool, 
         .kill_on_drop(true)
         .spawn()?;
     if let Some(mut pipe) = child.stdin.take() {
-        // A program that does not read may still answer.
+        // A helper that does not read its standard input may still answer.
         let _ = pipe.write_all(input).await;
     }
     let mut output = Vec::new();

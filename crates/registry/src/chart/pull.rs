@@ -54,7 +54,7 @@ pub struct PulledChart {
     pub content: Option<Descriptor>,
     /// The provenance file.
     pub provenance: Option<Bytes>,
-    /// Whether the archive is called by the name that it had at first.
+    /// Whether the archive has the deprecated media type.
     pub is_legacy: bool,
     client: Arc<Client>,
     repository: Repository,
@@ -178,7 +178,7 @@ impl Client {
         Ok(found)
     }
 
-    /// Content that fits into memory.
+    /// Fetches a blob of at most `limit` bytes into memory.
     pub(crate) async fn small(
         self: &Arc<Self>,
         repository: &Repository,
@@ -201,7 +201,7 @@ impl Client {
 }
 
 impl PulledChart {
-    /// Reads the archive piece by piece. What has passed is good only when this has ended well: the digest is checked at
+    /// Streams the archive to `write`. The content may be used only after this returns `Ok`, because the digest is checked at
     /// the end.
     ///
     /// # Errors

@@ -26,7 +26,7 @@ const PIECE: usize = 256 << 10;
 /// An archive to send.
 #[derive(Clone, Debug)]
 pub enum ChartContent {
-    /// One that is at hand.
+    /// An archive in memory.
     Bytes(Bytes),
     /// A file, which is read as it is sent.
     File {
@@ -166,7 +166,7 @@ impl Client {
     ) -> Result<PushedChart> {
         let repository = &reference.repository;
         if !reference.digest.is_empty() {
-            // Nothing can be pushed to a digest; one that is none is told first, as in Helm.
+            // Pushing to a digest is impossible; as in Helm, an invalid digest is reported first.
             reference.digest_name()?;
         }
         let bytes = push.manifest()?;

@@ -18,10 +18,10 @@ use crate::repository::{joined, next_page};
 /// How many pages of tags are read.
 const PAGES: usize = 10_000;
 
-/// How many tags are kept in mind.
+/// The maximum number of tags that are kept in memory.
 const TAGS: usize = 1_000_000;
 
-/// A reference, as Helm takes it apart.
+/// A reference, as Helm parses it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChartReference {
     /// Where the chart is.
@@ -58,7 +58,7 @@ fn invalid(reason: impl fmt::Display) -> Error {
 }
 
 impl ChartReference {
-    /// Takes a reference apart; `oci://` may stand before it.
+    /// Parses a reference, with or without `oci://`.
     ///
     /// # Errors
     ///
@@ -72,7 +72,7 @@ impl ChartReference {
         };
         let (registry, path) =
             text.split_once('/').ok_or_else(|| invalid("missing registry or repository"))?;
-        // The first colon ends the path, whatever comes after it; only `+` in a tag is forgiven.
+        // The first colon ends the path, whatever comes after it. In a tag, `+` is accepted and becomes `_`.
         let (path, tag) = match path.split_once(':') {
             Some((path, tag)) => {
                 (path, if tag.contains('/') { tag.to_owned() } else { tag.replace('+', "_") })
@@ -139,7 +139,7 @@ fn is_tag(tag: &str) -> bool {
     (1..=128).contains(&tag.len()) && tag.bytes().all(inner) && !tag.starts_with(['.', '-'])
 }
 
-/// What Go's library for digests says about one that is none.
+/// The error text of Go's digest library for an invalid digest.
 fn digest_complaint(text: &str) -> &'static str {
     let is_encoded =
         |hex: &str| hex.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"=_-".contains(&byte));
@@ -161,7 +161,7 @@ impl Client {
         let message = |text: String| Error::Chart { text };
         let version = match version {
             "" => reference.tag.as_str(),
-            // A tag has `_` for `+`, and means the same.
+            // `1.0.0+x` as version and `1.0.0_x` as tag are the same version.
             version if !reference.tag.is_empty() && reference.tag != version.replace('+', "_") => {
                 let tag = &reference.tag;
                 return Err(message(format!("chart reference and version mismatch: {version} is not {tag}")));
@@ -225,7 +225,7 @@ impl Client {
         Ok(versions.iter().map(ToString::to_string).collect())
     }
 
-    /// The digest of a chart's manifest, by one question that moves no content; nothing if there is no such chart.
+    /// The digest of a chart's manifest, by a HEAD request; `None` if there is no such chart.
     ///
     /// # Errors
     ///

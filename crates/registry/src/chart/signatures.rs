@@ -1,4 +1,4 @@
-//! What cosign has put beside a chart.
+//! Fetches the cosign signatures of a chart.
 
 use std::sync::Arc;
 
@@ -10,28 +10,28 @@ use crate::error::Result;
 use crate::manifest::{Descriptor, Manifest, Parts};
 use crate::name::Repository;
 
-/// What signatures are, where registries keep track of what belongs to what.
+/// The artifact type of signatures in a referrers list.
 const ARTIFACT: &str = "application/vnd.dev.cosign.artifact.sig.v1+json";
 
-/// What each payload is.
+/// The media type of a payload.
 const PAYLOAD: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
 
-/// How the media types of bundles begin, of which the version follows.
+/// The prefix of the media types of bundles; the version follows.
 const BUNDLE: &str = "application/vnd.dev.sigstore.bundle";
 
-/// Where the signature of a payload is.
+/// The annotation with the signature of a payload.
 const SIGNATURE: &str = "dev.cosignproject.cosign/signature";
 
-/// Where the certificate of the signer is.
+/// The annotation with the signer's certificate.
 const CERTIFICATE: &str = "dev.sigstore.cosign/certificate";
 
-/// Where the entry of the log is.
+/// The annotation with the transparency log entry.
 const LOG_ENTRY: &str = "dev.sigstore.cosign/bundle";
 
-/// Where the timestamp of an authority is.
+/// The annotation with the RFC 3161 timestamp.
 const TIMESTAMP: &str = "dev.sigstore.cosign/rfc3161timestamp";
 
-/// The largest payload, and how many signatures are looked at.
+/// The maximum size of a payload in bytes, and the maximum number of signatures that are read.
 const PAYLOAD_LIMIT: u64 = 1 << 20;
 const SIGNATURES: usize = 64;
 
@@ -40,24 +40,24 @@ const SIGNATURES: usize = 64;
 pub struct ChartSignature {
     /// What was signed, or the whole bundle.
     pub content: Bytes,
-    /// Whether it is a bundle, which has all the others.
+    /// Whether it is a bundle, which includes the other fields.
     pub is_bundle: bool,
     /// The signature, in Base64.
     pub signature: String,
     /// The certificate of the signer, in PEM; empty for signatures with a key.
     pub certificate: String,
-    /// The entry of the log, in JSON.
+    /// The transparency log entry, in JSON.
     pub log_entry: String,
     /// The timestamp of an authority, in JSON.
     pub timestamp: String,
 }
 
 impl Client {
-    /// The signatures of a manifest: under the tag `sha256-….sig`, and among what belongs to it.
+    /// The signatures of a manifest: under the tag `sha256-….sig`, and among its referrers.
     ///
     /// # Errors
     ///
-    /// When the registry does not answer, or not with what it promised.
+    /// When the registry does not respond, or content does not match its digest.
     pub async fn chart_signatures(
         self: &Arc<Self>,
         repository: &Repository,

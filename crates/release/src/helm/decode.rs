@@ -35,7 +35,7 @@ pub fn decode_without_files(text: Vec<u8>) -> Result<ReleaseVersion, Error> {
     match outline::read(&text) {
         Ok(Some(mut root)) => {
             restore_exact_version(&mut root, &text)?;
-            // It is most of the memory that reading a record takes.
+            // The text takes most of the memory of reading a record.
             drop(text);
             release(&root).map_err(Error::new)
         }
@@ -68,7 +68,7 @@ fn check_values(text: &[u8]) -> Result<(), Error> {
     if text.len() <= UNCHECKED_BYTES {
         return Ok(());
     }
-    // Commas inside strings count too, but there are few of them. Counting in bytes lets the compiler use vectors.
+    // Commas inside strings count too, but there are few of them. Counting in bytes lets the compiler vectorize.
     let in_chunk =
         |chunk: &[u8]| chunk.iter().map(|byte| u8::from(matches!(byte, b',' | b'[' | b'{'))).sum::<u8>();
     let values: usize = text.chunks(usize::from(u8::MAX)).map(|chunk| usize::from(in_chunk(chunk))).sum();

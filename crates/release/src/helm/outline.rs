@@ -82,14 +82,14 @@ impl<'t> Cursor<'t> {
         Ok(node)
     }
 
-    /// Passes over a value.
+    /// Skips a value, but checks its syntax.
     fn skip(&mut self) -> JsonResult<()> {
         let ((), length) = read_prefix_with(&self.text[self.at..], &mut Nothing)?;
         self.at += length;
         Ok(())
     }
 
-    /// Reads a map with `value`, which gets each key; `None` when the text is no map, or as soon as `value` gives up.
+    /// Reads a map with `value`, which gets each key; `None` when the text is not a map, or as soon as `value` returns `None`.
     fn fields(
         &mut self,
         mut value: impl FnMut(&mut Self, &[u8]) -> JsonResult<Option<Node>>,

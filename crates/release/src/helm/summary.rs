@@ -63,7 +63,7 @@ fn read_head(data: &[u8]) -> Result<Option<ReleaseVersion>, Error> {
     loop {
         let before = inflated.len();
         stream.by_ref().take((limit - before) as u64).read_to_end(&mut inflated).map_err(gzip_error)?;
-        // The reader stops at the limit, so that anything less is all there is.
+        // The reader stops at the limit, so fewer bytes mean the end of the record.
         let complete = inflated.len() < limit;
         if let Some(head) = parse_head(&inflated, complete)? {
             return Ok(Some(head));

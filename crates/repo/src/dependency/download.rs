@@ -1,4 +1,4 @@
-//! Fetching dependencies side by side, while they are asked for in order.
+//! Fetches dependencies concurrently, while they are consumed in order.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,7 +25,7 @@ use crate::fetch::MAX_ARCHIVE;
 use crate::get::{Getter, Request};
 use crate::oci::{cached_layer, is_unreachable, keep_manifest};
 
-/// What charts are asked for with.
+/// The `Accept` header.
 const ACCEPT: &str = "application/gzip,application/octet-stream";
 
 /// How many archives are fetched at once.
@@ -36,10 +36,10 @@ const PROVENANCE_LIMIT: u64 = 16 << 20;
 
 /// An archive that was fetched.
 struct Ready {
-    /// The file, in the cache or on its own.
+    /// The file, in the cache or a temporary one.
     source: Archive,
     file_name: String,
-    /// What the client of registries says about it.
+    /// The lines that Helm's registry client prints about it.
     lines: Vec<String>,
     /// The provenance file; nothing if it is not wanted.
     provenance: Option<Result<Vec<u8>>>,
@@ -240,7 +240,7 @@ impl HttpFetcher<'_> {
     }
 
     fn fetch_archive(&self, plan: &HttpPlan) -> Result<Archive> {
-        // Without a cache that can be written, the archive is fetched all the same, as Helm does.
+        // If the cache is not writable, the archive is fetched to a temporary file, as in Helm.
         let (mut file, is_kept) = match self.cache.incoming() {
             Ok(file) => (file, true),
             Err(_) => (temporary()?, false),
@@ -273,7 +273,7 @@ fn request<'r>(plan: &'r HttpPlan, url: &'r str) -> Request<'r> {
     }
 }
 
-/// Fetches a chart of a registry, or takes it from the content cache: then only the tag is asked for its digest.
+/// Fetches a chart from a registry. If it is in the content cache, only its tag is resolved to a digest.
 async fn fetch_registry(
     client: &Arc<Client>,
     cache: &ContentCache,
@@ -294,7 +294,7 @@ async fn fetch_registry(
     if !verified {
         let digest = match client.chart_digest(&chart).await {
             Err(error) if is_unreachable(&error) => return Err(failed(error)),
-            // What is wrong with the answer is told when the chart is asked for.
+            // Other errors are reported when the chart itself is pulled.
             answer => answer.ok().flatten(),
         };
         let cached = digest.and_then(|digest| Some((cached_layer(cache, &digest)?, digest)));
@@ -316,13 +316,13 @@ async fn fetch_registry(
         ))),
     });
     if matches!(provenance, Some(Ok(_))) {
-        // Helm asks a second time for the signature.
+        // Helm makes a second request for the provenance file, and prints the lines again.
         lines.extend(notices(&pulled.reference, &pulled.manifest, false));
     }
     Ok(Ready { provenance, ..ready(source, lines) })
 }
 
-/// Fetches the archive of a chart into the content cache. Without a cache that can be written, it is fetched all the same.
+/// Fetches the archive of a chart into the content cache, or to a temporary file if the cache is not writable.
 async fn fetch_layer(pulled: &PulledChart, cache: &ContentCache) -> Result<Archive> {
     let failed = |error: pintle_registry::Error| Error::Fetch(error.to_string());
     let layer = pulled.content.as_ref().map(|content| &content.digest);

@@ -88,7 +88,7 @@ impl DependencySource<'_> {
     ) -> Result<HttpPlan> {
         let Dependency { name, version, repository, .. } = dependency;
         let mut silent = Vec::new();
-        // Helm has read all indexes by now.
+        // Helm has read all indexes by now, so their warnings are already logged.
         let log = if self.all_repositories { &mut silent } else { log };
         let entries = self.entries()?;
         let named = self.known.names.get(at).cloned().flatten();
@@ -150,14 +150,14 @@ fn find_version(index: &Cached, name: &str, version: &str) -> Result<Detail> {
 fn http_plan(repository: &str, detail: &Detail, entry: Option<&Entry>) -> Result<HttpPlan> {
     let listed = detail.urls.first().map(String::as_str).unwrap_or_default();
     let url = resolve_reference(repository, listed).map_err(Error::Input)?;
-    // A URL that stands whole in the index belongs to the repository: its credentials go to its own server only.
+    // For an absolute URL in the index, the credentials go only to the server of the repository.
     let is_whole = Address::parse(listed).is_ok_and(|address| address.is_absolute());
     let home = entry.filter(|_| is_whole).map_or_else(|| url.clone(), |entry| entry.url.clone());
     let address = Address::parse(&url).map_err(Error::Input)?;
     Ok(HttpPlan {
         home,
         access: entry.map(Access::from).unwrap_or_default(),
-        // A digest that cannot be compared is no reason to stop.
+        // A digest in another format cannot be checked and is ignored.
         digest: declared(&detail.digest).ok().flatten(),
         file_name: pintle_chart::path::base(&address.plain_path()).to_owned(),
         log: Vec::new(),

@@ -36,7 +36,7 @@ impl Getter {
         }
         if answer.status != StatusCode::OK {
             let line = answer.status_line();
-            // As Go writes it: what a URL may not contain is escaped.
+            // As Go prints it, with invalid characters percent-encoded.
             let url =
                 Address::parse(request.url).map_or_else(|_| request.url.to_owned(), |url| url.to_string());
             return Err(Error::Fetch(format!("failed to fetch {} : {line}", redacted(&url))));
@@ -90,7 +90,7 @@ async fn copy(
     Ok(())
 }
 
-/// Lets so many bytes through.
+/// A writer that fails after `left` more bytes.
 struct Limited<'w> {
     sink: &'w mut dyn Write,
     left: u64,

@@ -1,4 +1,4 @@
-//! What is wrong with the files of a client certificate, in the words of Go's library for TLS.
+//! Validates the files of a client certificate, with the error texts of Go's `crypto/tls`.
 
 /// Why a certificate and a key cannot be used together, as far as the PEM blocks in their files tell.
 pub fn key_pair_problem(certificate: &[u8], key: &[u8]) -> Option<String> {

@@ -1,4 +1,4 @@
-//! Sending a request, and again to wherever the answer sends us, with credentials for those who may see them.
+//! Sends a request and follows redirects; decides which of the servers get the credentials.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 const REDIRECTS: usize = 10;
 
 impl Getter {
-    /// Sends the request, and again to wherever the answer sends us.
+    /// Sends the request and follows redirects.
     pub(super) async fn follow(&self, request: &Request<'_>) -> Result<Answer> {
         let mut address = Address::parse(request.url).map_err(Error::Fetch)?;
         let home = Address::parse(request.home)
@@ -37,7 +37,7 @@ impl Getter {
             let headers = self.headers(request, &address, login.as_ref()).map_err(failed)?;
             let answer = transport.get(&uri, headers).await.map_err(failed)?;
             let moved = matches!(answer.status.as_u16(), 301 | 302 | 303 | 307 | 308);
-            // Without a place to go to, it is an answer like any other, as in Go.
+            // As in Go, a redirect without `Location` is an ordinary response.
             let location = answer.header("location").filter(|location| moved && !location.is_empty());
             let Some(location) = location else { return Ok(answer) };
             location.clone_into(&mut last);
@@ -54,7 +54,7 @@ impl Getter {
             }
             address = next;
         }
-        // Go names what the last answer said, which may be a path alone.
+        // Go prints the last `Location` as received, which may be a path only.
         let url = pintle_tree::quote::quote(redacted(&last).as_bytes());
         Err(Error::Fetch(format!("Get {url}: stopped after {REDIRECTS} redirects")))
     }
@@ -99,7 +99,7 @@ impl Getter {
     }
 }
 
-/// The header that shows who we are, if anything is known about that.
+/// The authentication header, if there are credentials.
 fn login(access: &Access) -> Result<Option<(HeaderName, String)>> {
     match &access.token {
         _ if !access.username.is_empty() && !access.password.is_empty() => {
@@ -110,8 +110,8 @@ fn login(access: &Access) -> Result<Option<(HeaderName, String)>> {
     }
 }
 
-/// Whether whoever answers at `to` may see what was meant for `from`: the same host on the same port, or a host below
-/// it, or the same host that now insists on TLS; never somebody who would send it on without TLS.
+/// Whether credentials for `from` may be sent to `to`: the same host and port, a subdomain of it, or the same host with
+/// an upgrade to TLS; never a downgrade from TLS.
 fn same_party(from: &Address, to: &Address) -> bool {
     if from.scheme == "https" && to.scheme != "https" {
         return false;

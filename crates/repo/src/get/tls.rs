@@ -30,7 +30,7 @@ impl Getter {
         }
         let mut settings = tls_settings(access)?;
         settings.proxies = self.proxies.clone();
-        // The time for the whole exchange is kept elsewhere.
+        // The timeout of the whole request is enforced by the caller.
         settings.idle_timeout = Duration::from_secs(3600).max(self.timeout.saturating_mul(2));
         settings.system_authorities = tls && access.ca_file.is_empty();
         let transport = Transport::new(&settings).map_err(|error| {

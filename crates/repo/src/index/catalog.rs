@@ -136,7 +136,7 @@ impl Cataloguer {
     }
 }
 
-/// Sorts by version, the newest first. What is no version, which validation lets nobody have, goes last.
+/// Sorts by version, the newest first. Invalid versions, which validation rejects anyway, go last.
 pub(super) fn sorted<T>(items: Vec<T>, version: impl Fn(&T) -> &str) -> Vec<T> {
     let mut keyed: Vec<(Option<Version>, T)> =
         items.into_iter().map(|item| (Version::parse(version(&item)).ok(), item)).collect();

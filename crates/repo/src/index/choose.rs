@@ -57,7 +57,7 @@ pub(super) fn choose(name: &str, versions: &[VersionHead], wanted: &str) -> Resu
     Ok(Chosen { at, log })
 }
 
-/// Whether a text asks for more than one version, by its looks.
+/// Whether a version looks like a range; only its characters are examined.
 fn is_range(version: &str) -> bool {
     if version.contains(['^', '~', '<', '>', '=', '!', '*'])
         || version.contains("||")

@@ -23,7 +23,7 @@ pub struct VersionEntry {
     pub urls: Vec<String>,
     /// When it was made.
     pub created: Timestamp,
-    /// Whether it was taken back.
+    /// The field `removed`: whether the version was withdrawn.
     pub removed: bool,
     /// The digest of the archive.
     pub digest: String,
@@ -31,12 +31,12 @@ pub struct VersionEntry {
     pub legacy: [String; 4],
 }
 
-/// Where text and numbers differ.
+/// How strictly fields are decoded, which in Helm depends on the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dialect {
     /// Unknown fields are errors; numbers and booleans become text.
     Yaml,
-    /// Unknown fields count for nothing; text must be text.
+    /// Unknown fields are ignored; strings must be strings.
     Json,
 }
 
@@ -83,7 +83,7 @@ pub(super) fn version(chart: &str, node: &Node, dialect: Dialect) -> Decoded {
     let mut bad_time = None;
     let mut decoder = Decoder::new(dialect == Dialect::Yaml);
     decoder.fields(node, &names(), |decoder, name, value| {
-        // Go has the fields of Chart.yaml in a struct inside, into which sigs.k8s.io/yaml does not look: numbers become text
+        // Go embeds the fields of Chart.yaml as a struct, which sigs.k8s.io/yaml does not look into: numbers become strings
         // only outside of it.
         let is_own = OWN.contains(&name);
         let path = if is_own { format!("entries.{name}") } else { format!("entries.Metadata.{name}") };
@@ -177,7 +177,7 @@ fn checked(chart: &str, mut draft: Draft, mut entry: VersionEntry) -> Decoded {
     }
 }
 
-/// A clash of types, in Go's words.
+/// Go's error for a value of the wrong type.
 pub(super) fn clash(node: &Node, field: &str, wanted: &str) -> Wrong {
     let kind = node.json_type();
     let text = format!("json: cannot unmarshal {kind} into Go struct field {field} of type {wanted}");
@@ -210,7 +210,7 @@ impl Fields<'_, '_> {
         self.decoder.strings(value, self.field_path, target);
     }
 
-    /// Notes the first of what is no text where text must be text.
+    /// Notes the first value that is not a string, unless lenient.
     fn check<'n>(&mut self, values: impl IntoIterator<Item = &'n Node>) {
         let odd = |value: &&Node| !self.lenient && !matches!(value, Node::Nil | Node::Str(_));
         let Some(value) = values.into_iter().find(odd) else { return };

@@ -43,13 +43,13 @@ pub(super) fn read(text: &[u8], receiver: &mut dyn Receiver) -> Result<IndexSumm
     Ok(summary)
 }
 
-/// Hands over what is good, and remembers what is not.
+/// Passes valid entries to the receiver, and collects the skipped ones and the errors.
 pub(super) struct Gathering<'r> {
     receiver: &'r mut dyn Receiver,
     dialect: Dialect,
     chart: String,
     skipped: Vec<Skipped>,
-    /// What was skipped of the chart at hand; Helm goes over the entries from the last to the first.
+    /// The skipped entries of the current chart; Helm visits entries from the last to the first.
     skipped_here: Vec<Skipped>,
     /// Errors, with what decides which comes first: fields are decoded in the order of their names.
     wrong: Vec<((String, String, usize), Wrong)>,
@@ -88,7 +88,7 @@ impl<'r> Gathering<'r> {
         self.skipped.extend(self.skipped_here.drain(..).rev());
     }
 
-    /// The list of a chart that is no list.
+    /// Notes an error for a chart whose versions are not a list.
     pub(super) fn no_list(&mut self, node: &Node) {
         if !node.is_nil() {
             self.note("entries", clash(node, "IndexFile.entries", "repo.ChartVersions"));

@@ -1,8 +1,8 @@
 //! The catalog of an index in a file beside it.
 //!
 //! The file is only a cache: one that is missing, damaged, of another version of this program or older than its index is
-//! rebuilt from the index, and one that cannot be written is done without. It is good as long as the index is the
-//! file that it was made from, by size, times and inode; where only these differ, by the hash of its bytes.
+//! rebuilt from the index, and write errors are ignored. It is valid as long as the index is the file that it was made
+//! from, by size, times and inode; if these differ, by the hash of its bytes.
 //!
 //! Layout: a magic word, the lengths and the checksum of the head and the catalog, the head (what the file was made
 //! from), the catalog, and then for each chart the details of its versions, which are read one chart at a time.
@@ -23,13 +23,13 @@ use crate::error::{Error, Result, refused};
 /// How the name of a side file ends, where that of the index ends with `-index.yaml`.
 pub const SIDE_SUFFIX: &str = "-index.pintle";
 
-/// The first bytes; the last of them counts the versions of the format.
+/// The first bytes; the last of them is the version of the format.
 const MAGIC: &[u8; 8] = b"PNTLIDX\x01";
 
 /// What stands before the head: the magic word, two lengths and a checksum.
 const PREFIX: usize = 8 + 4 + 4 + 16;
 
-/// What the server said about the index that it sent, for asking it whether there is a newer one.
+/// The validators of a downloaded index, for conditional requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Validators {
     /// Where the index came from.
@@ -71,7 +71,7 @@ impl Stamp {
     }
 }
 
-/// An index, ready for questions.
+/// An index, ready for lookups.
 #[derive(Debug)]
 pub struct Cached {
     /// The charts and what there is to say about them.
@@ -87,7 +87,7 @@ pub struct Cached {
 enum Details {
     /// In the catalog.
     Here,
-    /// In the side file of this index, at these places.
+    /// In the side file of this index, in these chunks.
     Aside { index: PathBuf, file: Mutex<File>, chunks: Vec<Chunk> },
 }
 
@@ -99,7 +99,7 @@ struct Chunk {
 }
 
 impl Cached {
-    /// Opens an index file by its side file, which is made if need be.
+    /// Opens an index file by its side file, which is created if needed.
     ///
     /// # Errors
     /// Files that cannot be read and texts that are no index, in Helm's words.
@@ -122,7 +122,7 @@ impl Cached {
         let unchanged = fs::metadata(path).is_ok_and(|metadata| Stamp::of(&metadata) == stamp);
         if unchanged {
             let hash = hash.unwrap_or_else(|| Sha256::digest(&text).into());
-            // A folder that cannot be written to must not stop anybody from searching.
+            // Searching must work in a read-only folder too.
             let _ = atomic::write(&side, &cached.encode(stamp, hash), 0o644);
         }
         Ok(cached)
@@ -137,7 +137,7 @@ impl Cached {
         Some((cached, file))
     }
 
-    /// Remembers what the server says now about the index, whose bytes are the same.
+    /// Stores new validators for an index with the same bytes.
     pub(crate) fn keep_validators(&self, path: &Path, validators: &Validators) {
         if self.validators != *validators {
             let _ = rewrite_validators(&side_path(path), validators);
@@ -155,8 +155,8 @@ impl Cached {
         Ok(Cached { catalog, skipped, validators: Validators::default(), details: Details::Here })
     }
 
-    /// Writes the side file of an index that was just put in its place as `written`. It is only a cache, so that failing to
-    /// write it is nothing.
+    /// Writes the side file of an index that was just written as `written`. It is only a cache, so write errors are
+    /// ignored.
     pub(crate) fn keep(&self, path: &Path, text: &[u8], written: &Metadata) {
         let stamp = Stamp::of(written);
         if stamp.size == text.len() as u64 {
@@ -186,7 +186,7 @@ impl Cached {
     /// Whether any version is at `url`.
     pub fn lists(&self, url: &str) -> bool {
         let name = pintle_chart::path::base(url.split(['?', '#']).next().unwrap_or_default());
-        // Nearly all addresses differ in the name of the file, unless it can be spelled in several ways.
+        // A cheap filter: nearly all URLs differ in the file name. Percent-encoding can spell the same name differently.
         let may_be = |other: &str| other.contains(name) || other.contains('%') || name.contains('%');
         (0..self.catalog.charts.len()).any(|at| {
             let details = self.details_at(at).unwrap_or_default();
@@ -211,7 +211,7 @@ impl Cached {
         if let Some(details) = read() {
             return Ok(details);
         }
-        // Only the index itself can help now, and the next command shall not trip over the same damage.
+        // The side file is damaged: read the index instead, and delete the file so that the next command rebuilds it.
         let _ = fs::remove_file(side_path(index));
         let whole = Cached::open(index).map_err(|error| error.to_string())?;
         Ok(whole
@@ -344,14 +344,14 @@ fn rewrite_validators(path: &Path, validators: &Validators) -> Option<()> {
     })
 }
 
-/// Writes a side file with another head. Places in it count from its end, so that they stay right.
+/// Writes a side file with another head. Offsets in it count from its end, so they stay valid.
 fn rewrite_head(path: &Path, change: impl FnOnce(&[u8]) -> Option<Vec<u8>>) -> Option<()> {
     let bytes = fs::read(path).ok()?;
     let number = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?) as usize);
     let (head_length, body_length) = (number(8)?, number(12)?);
     let (head, rest) = bytes.get(PREFIX..)?.split_at_checked(head_length)?;
     let (body, details) = rest.split_at_checked(body_length)?;
-    // What another program of ours is replacing just now is left to it.
+    // A wrong checksum: another process may be replacing the file, so it is left alone.
     if seal(head, body) != bytes[16..32] {
         return None;
     }
@@ -414,7 +414,11 @@ fn decode_details(bytes: &[u8]) -> Option<Vec<Detail>> {
     Some(details)
 }
 
-fn read_to_end(file: File, path: &Path) -> Result<Vec<u8>> {
+/// Reads an index file.
+///
+/// # Errors
+/// When it cannot be read, or is larger than [`MAX_INDEX`].
+pub(super) fn read_to_end(file: File, path: &Path) -> Result<Vec<u8>> {
     let mut text = Vec::new();
     file.take(MAX_INDEX + 1).read_to_end(&mut text).map_err(refused("read", path))?;
     if text.len() as u64 > MAX_INDEX {
@@ -470,7 +474,7 @@ impl Encoder {
         }
     }
 
-    /// Always of the same length, so that it can be replaced.
+    /// Always has the same length, so that it can be replaced.
     fn stamp(&mut self, stamp: Stamp, hash: [u8; 32]) {
         let Stamp { size, modified, changed, inode } = stamp;
         for number in [size, inode] {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use pintle_chart::metadata::{Timestamp, V1};
@@ -11,7 +11,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::catalog::{VersionHead, sorted};
 use super::choose::choose;
-use super::{MAX_INDEX, Receiver, Skipped, VersionEntry, read};
+use super::side::read_to_end;
+use super::{Receiver, Skipped, VersionEntry, read};
 use crate::address::url_join;
 use crate::atomic;
 use crate::error::{Error, Result, refused};
@@ -25,7 +26,7 @@ pub struct IndexDocument {
     pub entries: BTreeMap<String, Vec<VersionEntry>>,
 }
 
-/// Takes in what an index is made of.
+/// Collects all entries of an index.
 #[derive(Default)]
 struct Whole {
     entries: BTreeMap<String, Vec<VersionEntry>>,
@@ -53,9 +54,7 @@ impl IndexDocument {
     /// # Errors
     /// Files that cannot be read, and texts that are no index.
     pub fn load(path: &Path) -> Result<(IndexDocument, Vec<Skipped>)> {
-        let mut text = Vec::new();
-        let file = fs::File::open(path).map_err(refused("open", path))?;
-        file.take(MAX_INDEX).read_to_end(&mut text).map_err(refused("read", path))?;
+        let text = read_to_end(fs::File::open(path).map_err(refused("open", path))?, path)?;
         let mut whole = Whole::default();
         let skipped = read(&text, &mut whole)
             .map_err(|error| error.within(&format!("error loading {}", path.display())))?;
@@ -64,7 +63,7 @@ impl IndexDocument {
         Ok((index, skipped))
     }
 
-    /// Adds what this index does not have. Whether it has a version is asked as a range, as Helm does.
+    /// Adds the versions that this index lacks. As in Helm, a version counts as a constraint when it is looked up.
     pub fn merge(&mut self, other: IndexDocument) -> Vec<pintle_tree::LogLine> {
         let mut log = Vec::new();
         for entry in other.entries.into_values().flatten() {
@@ -227,7 +226,7 @@ impl VersionEntry {
 /// Makes an index of the archives in a folder and in the folders directly below it. `url` is where they will be.
 ///
 /// # Errors
-/// Files that cannot be read, and charts that break a rule. What is no chart is passed over.
+/// Files that cannot be read, and charts with invalid metadata. Archives that are not charts are skipped.
 pub fn index_directory(folder: &Path, url: &str, now: Timestamp) -> Result<IndexDocument> {
     let mut index = IndexDocument { generated: now, ..IndexDocument::default() };
     let mut archives = archives(folder, "");
@@ -265,7 +264,7 @@ fn archives(folder: &Path, parent: &str) -> Vec<(PathBuf, String, String)> {
     names.map(|name| (folder.join(&name), parent.to_owned(), name)).collect()
 }
 
-/// The names in a folder, sorted; what cannot be read has none, as for Go's glob.
+/// The names in a folder, sorted; empty if it cannot be read, as with Go's glob.
 fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(folder)
         .map(|entries| entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect())

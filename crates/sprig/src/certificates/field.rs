@@ -13,8 +13,8 @@ pub(super) trait Field<const N: usize> {
     /// Two to the power of `exponent`.
     fn power_of_two(&self, exponent: &[u64; N]) -> Self::Number;
 
-    /// A number to the power of `exponent`. The base is taken to be in Montgomery form already, which makes it
-    /// another number; a random one stays random.
+    /// A number to the power of `exponent`. The base is interpreted as a Montgomery form, which makes it another number; a
+    /// random one stays random.
     fn power(&self, base: &[u64; N], exponent: &[u64; N]) -> Self::Number;
 
     /// Whether a base is zero, whose powers prove nothing.
@@ -33,7 +33,7 @@ pub(super) fn inverse(number: u64) -> u64 {
     (0..5).fold(number, |inverse, _| inverse.wrapping_mul(2u64.wrapping_sub(number.wrapping_mul(inverse))))
 }
 
-/// The big number of limbs, least significant first.
+/// Converts limbs, least significant first, to a big number.
 pub(super) fn number<const N: usize>(limbs: &[u64; N]) -> BigUint {
     let bytes: Vec<u8> = limbs.iter().flat_map(|limb| limb.to_le_bytes()).collect();
     BigUint::from_bytes_le(&bytes)

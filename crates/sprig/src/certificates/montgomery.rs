@@ -36,7 +36,7 @@ impl<const N: usize> Montgomery<N> {
         power
     }
 
-    /// Reduces any number below the modulus.
+    /// Reduces any number modulo the modulus.
     fn reduce(&self, number: &[u64; N]) -> [u64; N] {
         // One in Montgomery form cancels the division by the radix.
         self.multiply(number, &self.one)

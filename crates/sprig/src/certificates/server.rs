@@ -1,4 +1,4 @@
-//! A self-signed certificate for our own server (`cluster serve`).
+//! A self-signed certificate for the API server of the embedded cluster (`cluster serve`).
 
 use std::net::IpAddr;
 

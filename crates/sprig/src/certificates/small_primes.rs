@@ -10,8 +10,8 @@ const END: usize = 1 << 18;
 /// How many primes share one reduction. Their product has at most 54 bits, which [`Group::remainder`] builds on.
 const SHARED: usize = 3;
 
-/// Neighbouring odd primes. A long number is reduced by their product, and only what is left by each of them: that
-/// costs a third of the long way, and no division.
+/// Neighbouring odd primes. A long number is reduced by their product, and only the remainder by each of them: that
+/// takes a third of the time, and no division.
 pub(super) struct Group {
     pub(super) primes: [u32; SHARED],
     product: u64,
@@ -28,7 +28,7 @@ pub(super) fn groups() -> &'static [Group] {
     static GROUPS: OnceLock<Vec<Group>> = OnceLock::new();
     GROUPS.get_or_init(|| {
         let primes = odd_primes_below(END);
-        // What does not fill a group at the end is not missed.
+        // Primes that do not fill the last group are dropped; the sieve need not be complete.
         let (groups, _) = primes.as_chunks::<SHARED>();
         groups.iter().map(|primes| Group::new(*primes)).collect()
     })

@@ -9,7 +9,7 @@ use super::field::{self, Field};
 pub(super) const LIMBS: usize = 16;
 
 /// How many bits a digit has. Products of digits have 122 bits, so that the 34 of a column add up in 128 bits without
-/// a look at carries; with full limbs every product would need one.
+/// carry handling; with full limbs every product would need it.
 const BITS: usize = 61;
 
 /// How many digits hold 1024 bits, with 13 to spare.
@@ -53,7 +53,7 @@ macro_rules! each_column {
 }
 
 impl Wide {
-    /// Prepares for a modulus, unless its lowest and its highest bit are not set.
+    /// Prepares for a modulus; `None` unless its lowest and highest bits are set.
     pub(super) fn new(limbs: &[u64; LIMBS]) -> Option<Self> {
         if limbs[0] & 1 == 0 || limbs[LIMBS - 1] >> 63 == 0 {
             return None;
@@ -66,14 +66,14 @@ impl Wide {
         Some(Wide { limbs: *limbs, modulus: digits(limbs), negative_inverse, one: digits(&one) })
     }
 
-    /// The number that a big one is in Montgomery form.
+    /// Converts a big number to Montgomery form.
     pub(super) fn enter(&self, number: &BigUint) -> Digits {
         let modulus = big(&self.modulus);
         let number = (number << (BITS * DIGITS)) % modulus;
         digits(&field::limbs(&number))
     }
 
-    /// The big number that a Montgomery form stands for.
+    /// Converts a number in Montgomery form to a big number.
     pub(super) fn leave(&self, number: &Digits) -> BigUint {
         let mut columns = [0; COLUMNS];
         for (column, digit) in columns.iter_mut().zip(number) {
@@ -263,7 +263,7 @@ fn digits(number: &[u64; LIMBS]) -> Digits {
     })
 }
 
-/// The big number of digits.
+/// Converts digits to a big number.
 fn big(number: &Digits) -> BigUint {
     number.iter().rev().fold(BigUint::default(), |sum, digit| (sum << BITS) + *digit)
 }

@@ -53,7 +53,7 @@ fn shape(value: &Value) -> Result<Shape, String> {
     })
 }
 
-/// A list of nothing but tables is written as such. Nil has no place in a list.
+/// A list of nothing but tables is written as such. Nil in a list is an error.
 fn list_shape(items: &[Value]) -> Result<Shape, String> {
     let mut all_tables = !items.is_empty();
     for item in items {

@@ -26,7 +26,7 @@ fn is_plain(byte: u8, part: Part) -> bool {
     plain.contains(&byte)
 }
 
-/// Puts escapes in.
+/// Percent-encodes the bytes that are not plain in `part`.
 pub(super) fn escaped(plain: &[u8], part: Part) -> Vec<u8> {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     let mut out = Vec::with_capacity(plain.len());
@@ -40,7 +40,7 @@ pub(super) fn escaped(plain: &[u8], part: Part) -> Vec<u8> {
     out
 }
 
-/// Takes escapes out.
+/// Decodes percent escapes.
 pub(super) fn unescaped(source: &[u8], part: Part) -> Result<Vec<u8>, String> {
     let in_host = matches!(part, Part::Host | Part::Zone);
     let mut out = Vec::with_capacity(source.len());

@@ -1,4 +1,4 @@
-//! Arguments of a given size, in as many shapes as functions may mind.
+//! Arguments of a given size, in every shape that may affect the cost of a function.
 
 use std::collections::HashSet;
 
@@ -7,20 +7,20 @@ use pintle_tree::{Map, Str};
 
 use super::Native;
 
-/// What stands for a size: a text of so many bytes, or what takes about as much memory.
+/// The content of an argument of a given size: a text of that many bytes, or a value that takes about as much memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
     /// Not large.
     Small,
     /// One letter again and again.
     Letters,
-    /// The same, with another at the end, so that what is looked for is not found.
+    /// The same with another letter at the end, so that searches fail.
     AlmostLetters,
     Words,
     Lines,
     Digits,
     Accents,
-    /// Keys in falling order, each on a line.
+    /// Keys in descending order, each on a line.
     Keys,
     JsonList,
     YamlList,
@@ -75,7 +75,7 @@ impl Kind {
             Kind::SameText => {
                 let side = (size as f64).sqrt() as usize;
                 let text = Value::str("a".repeat(side));
-                // Equal texts that are not the same.
+                // An equal text in another allocation, so that comparing pointers is not enough.
                 let other = Value::str("a".repeat(side));
                 let texts =
                     (0..side / 4).map(|index| if index % 2 == 0 { text.clone() } else { other.clone() });
@@ -145,7 +145,7 @@ fn small(wanted: Type) -> Value {
 #[derive(Clone, Debug)]
 pub(super) struct Shape {
     pub(super) arguments: Vec<(Type, Kind)>,
-    /// How many bytes of size make one more argument like the last.
+    /// Repeats the last argument once per this many bytes of size.
     pub(super) repeated: Option<usize>,
 }
 
@@ -171,10 +171,10 @@ pub(super) fn shapes(native: &Native) -> Vec<Shape> {
         }
     }
     let texts = params.iter().filter(|wanted| !Kind::of(**wanted).is_empty()).count();
-    // Long patterns are compiled slowly, and by themselves here already.
+    // Long patterns are slow to compile; as the only large argument they are covered above.
     if texts > 1 && !native.name.contains("egex") {
         for kind in [Kind::Letters, Kind::AlmostLetters, Kind::SameText, Kind::Entries, Kind::Doubled] {
-            // The last is almost what the others are.
+            // A parameter that does not take this kind gets the first kind that it takes.
             let chosen = |wanted: Type| {
                 let known = Kind::of(wanted);
                 if known.contains(&kind) { kind } else { known.first().copied().unwrap_or(Kind::Small) }

@@ -27,10 +27,10 @@ pub(super) struct Cost {
 
 const NAME: &str = "t";
 
-/// What is made is charged as well, against a limit of its own; so many bytes of it take about as long as a step.
+/// Allocated memory is charged, too, against a limit of its own; this many bytes take about as long as a step.
 const BYTES_PER_STEP: u64 = 16;
 
-/// The time that this thread has been at work: machines may be busy with others.
+/// The CPU time of this thread, which does not depend on other load.
 fn processor_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
@@ -47,7 +47,7 @@ impl<'a> Call<'a> {
             let limits = Limits::default();
             let memory = exec.fuel().memory_left();
             let started = processor_time();
-            // What the function thinks of its arguments does not matter.
+            // Errors of the function do not matter.
             let _ = exec.execute(NAME, data, &mut Vec::new());
             let time = processor_time().saturating_sub(started);
             let fuel = exec.fuel();
@@ -57,7 +57,7 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// Prepares all that the call needs, and calls the function only if told so: the difference is the call.
+    /// Prepares everything for the call, and makes it only if `called`: the difference is the cost of the call.
     pub(super) fn run_counted(&self, size: usize, called: bool) {
         self.prepared(size, |exec, data| {
             if called {
@@ -96,7 +96,7 @@ fn functions() -> Arc<Functions> {
 /// The sizes that are compared, in bytes.
 pub(super) const SIZES: [usize; 2] = [4 << 10, 64 << 10];
 
-/// Calls that take less than this are quick whatever they do.
+/// Calls faster than this are not compared.
 const QUICK: Duration = Duration::from_millis(10);
 
 /// How a call grows from the smaller to the larger size.
@@ -115,7 +115,7 @@ impl Growth {
                 break;
             }
             let (small, large) = (call.run(SIZES[0]), call.run(SIZES[1]));
-            // The smaller is measured in as quiet a moment as the larger, so the first measure of it is forgotten.
+            // The slowest small run and the fastest large one, so that other load does not look like growth.
             growth.small.time = growth.small.time.max(small.time);
             growth.large.time = growth.large.time.min(large.time);
         }
@@ -131,7 +131,7 @@ impl Growth {
     }
 
     /// How many times more the instructions grow than the charge. `count` returns those of a process that prepares a
-    /// call of a size, and of one that makes it, too.
+    /// call of a size and, if the flag is set, makes it.
     pub(super) fn excess_of_instructions(&self, count: impl Fn(usize, bool) -> Option<u64>) -> Option<f64> {
         let of = |size| Some(count(size, true)?.saturating_sub(count(size, false)?).max(1) as f64);
         Some(self.over_steps(of(SIZES[1])? / of(SIZES[0])?))

@@ -13,11 +13,11 @@ pub(super) const VARIABLE: &str = "PINTLE_NATIVE_FUNCTIONS";
 /// The sizes of the table, in bytes.
 const SIZES: [usize; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
 
-/// Says how large arguments may be, in bytes, where not all sizes are wanted.
-const MOST: &str = "PINTLE_NATIVE_MOST";
+/// Names the maximum argument size, in bytes; without it, all sizes are measured.
+const MAX_SIZE_VARIABLE: &str = "PINTLE_NATIVE_MOST";
 
 /// A size is not tried when the one before took longer than this.
-const PATIENCE: Duration = Duration::from_secs(2);
+const MAX_TIME: Duration = Duration::from_secs(2);
 
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/contributing/native-functions.md");
 
@@ -55,11 +55,11 @@ fn row(native: &Native) -> String {
 
 fn series(call: &Call<'_>) -> Vec<Cost> {
     let mut series: Vec<Cost> = Vec::new();
-    let most = std::env::var(MOST).ok().and_then(|most| most.parse().ok()).unwrap_or(usize::MAX);
+    let most = std::env::var(MAX_SIZE_VARIABLE).ok().and_then(|most| most.parse().ok()).unwrap_or(usize::MAX);
     for size in SIZES.into_iter().filter(|size| *size <= most) {
         // Calls with very many arguments are long templates, which is not what is measured here.
         let too_many = call.shape.repeated.is_some() && size > 1_000_000;
-        if too_many || series.last().is_some_and(|last| last.time > PATIENCE || last.refused) {
+        if too_many || series.last().is_some_and(|last| last.time > MAX_TIME || last.refused) {
             break;
         }
         series.push(call.run(size));
@@ -67,7 +67,7 @@ fn series(call: &Call<'_>) -> Vec<Cost> {
     series
 }
 
-/// The power of the size that the time grows by, at the end.
+/// The exponent of the growth in time between the last two sizes.
 fn growth(series: &[Cost]) -> String {
     let slow: Vec<f64> = series.iter().map(|cost| cost.time.as_secs_f64()).collect();
     let [.., before, last] = slow.as_slice() else { return "–".to_owned() };

@@ -48,7 +48,7 @@ impl Assemble for Nodes {
         {
             return Node::Int(whole);
         }
-        // Rust's parser returns an infinity where Go's returns an error of range.
+        // Rust's parser returns an infinity where Go's returns a range error.
         match text.parse::<f64>() {
             Ok(value) if value.is_finite() => Node::Float(value),
             _ => {

@@ -112,7 +112,7 @@ impl<'t> Scanner<'t> {
         Ok(())
     }
 
-    /// Consumes a string, whose opening quote is at hand.
+    /// Consumes a string, starting at its opening quote.
     pub(super) fn string(&mut self) -> Result<Str, Error> {
         self.at += 1;
         let start = self.at;

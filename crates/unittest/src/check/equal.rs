@@ -65,7 +65,7 @@ impl Equal {
     }
 }
 
-/// The text behind base64, if it is that.
+/// The decoded text, if it is valid Base64.
 pub(super) fn decode(text: &[u8]) -> Option<Vec<u8>> {
     let text: Vec<u8> = text.iter().copied().filter(|byte| !matches!(byte, b'\n' | b'\r')).collect();
     STANDARD.decode(text).ok()

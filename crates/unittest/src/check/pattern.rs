@@ -9,7 +9,7 @@ use crate::fail::{self, Info, uniform, yaml};
 use crate::mapstructure::Fields;
 use crate::path::Path;
 
-/// A regular expression, or why it is none.
+/// A regular expression, or why it is invalid.
 #[derive(Debug)]
 struct Pattern {
     text: String,

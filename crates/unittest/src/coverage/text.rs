@@ -51,7 +51,7 @@ fn details(file: &FileCoverage) -> Vec<String> {
         let name = format!("{} {} (line {})", branch.word, branch.condition, branch.line);
         let is_loop = branch.word == "range";
         match (branch.outcome.taken, branch.outcome.skipped) {
-            // What is around it was not run either, and says so.
+            // The enclosing block did not run either, and is reported itself.
             (0, 0) => {}
             (0, _) if is_loop => details.push(format!("never with items: {name}")),
             (0, _) => details.push(format!("never true: {name}")),

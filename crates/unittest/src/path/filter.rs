@@ -11,13 +11,13 @@ use super::{Found, Step, follow};
 /// A condition on a node.
 #[derive(Clone, Debug)]
 pub(super) enum Filter {
-    /// Accepts nothing: an expression without a meaning.
+    /// Accepts nothing: a meaningless expression.
     Never,
     /// Whether a path leads anywhere.
     Exists(Operand),
     /// `true` or `false`.
     Fixed(bool),
-    /// All pairs of values of both sides compare so, and there is one.
+    /// The comparison holds for all pairs of values of both sides, and there is at least one pair.
     Compare(Comparison, Operand, Operand),
     Not(Box<Filter>),
     And(Box<Filter>, Box<Filter>),
@@ -112,7 +112,7 @@ impl Value {
             Node::Nil => Value::Nil,
             Node::Bool(value) => Value::Bool(*value),
             Node::Int(value) => Value::Number(*value as f64),
-            // Numbers compare by their spelling read again.
+            // Numbers are compared after formatting and parsing them again.
             Node::Float(value) => Value::Number(parse_float(&format_value(*value)).unwrap_or(*value)),
             Node::Str(text) => Value::Str(text.to_string()),
             Node::List(_) | Node::Map(_) => Value::Other,

@@ -199,7 +199,7 @@ impl Decoder {
     fn set(&mut self, raw: &Raw) -> Vec<(Str, Node)> {
         match raw {
             Raw::Map(entries) => {
-                // Later paths win where they overlap, and Go takes them in no order; ours is that of their text.
+                // Later paths win where they overlap. Go's map order is random; sorting by path makes the result deterministic.
                 let mut set: Vec<_> = entries.iter().map(|(key, raw)| (key.clone(), raw.to_node())).collect();
                 set.sort_by(|a, b| a.0.cmp(&b.0));
                 set
@@ -384,7 +384,7 @@ impl Decoder {
         Some(selector)
     }
 
-    /// Expectations about the lifecycle. Nobody else reads them, so unknown keys are errors, strict or not.
+    /// Expectations about the lifecycle. No other tool defines keys here, so unknown keys are errors even if not strict.
     fn lifecycle(&mut self, raw: &Raw) -> Option<Expectations> {
         if raw.is_nil() {
             return None;

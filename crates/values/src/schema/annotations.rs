@@ -9,10 +9,10 @@ use super::derive::type_name;
 use super::document::Doc;
 use super::{draft, meta};
 
-/// Adds what comments say to a schema that was derived from the same text.
+/// Adds the annotations in comments to a schema that was derived from the same text.
 ///
 /// # Errors
-/// An annotation that cannot be read, with its line.
+/// When an annotation is invalid; the text has its line.
 pub(super) fn apply(text: &[u8], schema: &mut Map<Node>) -> Result<(), String> {
     let Some(document) = Document::read(text).map_err(|error| error.to_string())? else { return Ok(()) };
     let leading = leading_root_blocks(&String::from_utf8_lossy(text));
@@ -69,7 +69,7 @@ fn apply_to_map(document: &Document, number: usize, schema: &mut Map<Node>) -> R
     Ok(())
 }
 
-/// The keywords of annotations on one line, in which a typing error would go unnoticed.
+/// The keywords of annotations on one line. Others are rejected, except `x-…`, because a typo would go unnoticed.
 const INLINE: [&str; 62] = [
     "$anchor",
     "$comment",
@@ -142,7 +142,7 @@ pub(super) enum Marker {
     Root,
 }
 
-/// The marker that a comment is, without its `#`.
+/// Parses a comment line, without its `#`, as a marker.
 pub(super) fn marker(comment: &str) -> Option<Marker> {
     match comment {
         "@schema" | "@schema@" => Some(Marker::Value),
@@ -159,7 +159,7 @@ struct Annotation {
     required: bool,
     hidden: bool,
     skip_properties: bool,
-    /// Whether null is another type of the value.
+    /// Whether the value may also be null.
     nullable: bool,
 }
 
@@ -283,7 +283,7 @@ impl Annotation {
         if self.skip_properties {
             property.remove("properties");
         }
-        // What a reference says replaces what was derived.
+        // The target of a `$ref` replaces the derived schema.
         if self.keywords.get("$ref").is_some() {
             let description = property.remove("description");
             *property = Map::new();
@@ -326,12 +326,12 @@ fn or_null(kind: Node) -> Node {
     }
 }
 
-/// Reads YAML as both generators do, to which `y` is a letter.
+/// Parses YAML as both generators do: `y` is a string, not a boolean.
 fn read_value(text: &str) -> Result<Node, String> {
     pintle_yaml::read_typed(text.as_bytes(), Fractions::Kept).map_err(|error| error.to_string())
 }
 
-/// Checks that keywords have values that they can have.
+/// Validates the keywords against the metaschema.
 fn check(keywords: &Map<Node>) -> Result<(), String> {
     if keywords.is_empty() {
         return Ok(());
@@ -344,13 +344,13 @@ fn check(keywords: &Map<Node>) -> Result<(), String> {
     })
 }
 
-/// The type of `# -- (type) text`, if it is one of a schema.
+/// The type of `# -- (type) text`, if it is a JSON Schema type.
 fn helm_docs_type(head: &str) -> Option<Node> {
     let line = head.lines().rev().find_map(|line| line.trim_start().strip_prefix("# --"))?;
     split_type(line.trim_start()).map(|(kind, _)| kind)
 }
 
-/// The text of `(type) text`, if the type is one of a schema.
+/// Removes `(type)` from the start of a text, if it is a JSON Schema type.
 pub(super) fn without_type(text: &str) -> &str {
     split_type(text).map_or(text, |(_, rest)| rest.trim_start())
 }
@@ -364,7 +364,7 @@ fn split_type(text: &str) -> Option<(Node, &str)> {
     Some((kind, rest))
 }
 
-/// A schema in which the type `null` is quoted, which authors need not do.
+/// Replaces YAML nulls in `type` by the string `null`, because authors need not quote it.
 fn with_quoted_null(name: &str, value: Node) -> Node {
     let quoted = |kind: Node| if kind.is_nil() { Node::from("null") } else { kind };
     match (name, value) {

@@ -1,5 +1,5 @@
-//! What the schemas of a chart and all its subcharts may cost together. Helm has no such limits; without them a chart could
-//! stall the program by the number of its subcharts.
+//! Limits on the total cost of validating a chart and all its subcharts. Helm has no such limits; without them a chart
+//! with many subcharts could stall the program.
 
 use std::cell::Cell;
 

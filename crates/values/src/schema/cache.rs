@@ -38,7 +38,7 @@ impl ParsedSchemas {
     }
 }
 
-/// Validates values against parsed schemas; what it compiles of them is kept. It belongs to one thread.
+/// Validates values against parsed schemas, and caches what it compiles. It is neither `Send` nor `Sync`.
 pub struct SchemaCache<'d> {
     compiled: BTreeMap<&'d SchemaKey, Lazy<'d>>,
 }
@@ -69,7 +69,7 @@ impl<'d> SchemaCache<'d> {
         if text.is_empty() { Ok(()) } else { Err(Error::Schema(text)) }
     }
 
-    /// Validates values against a schema; `None` if it is not here.
+    /// Validates values against a schema; `None` if it is not cached.
     pub(super) fn validate(
         &self,
         schema: (&Str, &'static str),

@@ -111,7 +111,7 @@ fn quoted(text: &str) -> String {
                 out.push('\\');
                 out.push(char::from(byte));
             }
-            // Go's `time.quote` escapes what is below a blank or beyond ASCII, and lets DEL through.
+            // Go's `time.quote` escapes control characters below the space and non-ASCII bytes, but not DEL.
             b' '..=b'~' | 0x7f => out.push(char::from(byte)),
             _ => out.push_str(&format!("\\x{byte:02x}")),
         }
@@ -284,7 +284,7 @@ fn is_go_duration(text: &str) -> bool {
     !text.is_empty()
 }
 
-/// A number with a unit in words; the text around it does not count.
+/// Whether the text is a number with a unit in words; text after the unit is ignored.
 fn is_worded_duration(text: &str) -> bool {
     let Some((_, after)) = split_number(text.trim_start()) else { return false };
     let word: String = after.trim_start().chars().take_while(|character| character.is_alphabetic()).collect();

@@ -26,7 +26,8 @@ pub fn derive(text: &[u8], format: SchemaFormat) -> Result<Vec<u8>, String> {
     derive_with(text, &[], format)
 }
 
-/// Like [`derive()`], with properties for values that are read but not in the text. Nothing is said about them.
+/// Like [`derive()`], with properties for the paths in `read`, which templates read but the text lacks. Their schemas are
+/// empty.
 ///
 /// # Errors
 /// As [`derive()`].
@@ -49,7 +50,7 @@ pub fn derive_with(text: &[u8], read: &[Vec<Str>], format: SchemaFormat) -> Resu
     }
 }
 
-/// Adds a property, unless the schema has it or the value above it is no object.
+/// Adds a property, unless the schema has it or its parent is not an object.
 fn add_property(schema: &mut Map<Node>, path: &[Str]) {
     let Some((first, rest)) = path.split_first() else { return };
     if schema.get("type").is_some_and(|kind| *kind != Node::from("object")) || schema.get("$ref").is_some() {

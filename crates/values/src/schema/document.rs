@@ -63,7 +63,7 @@ impl Doc {
         match self {
             Doc::Nil => Node::Nil,
             Doc::Bool(value) => Node::Bool(*value),
-            // A metaschema asks for no more than a number's type and sign, so a float is enough.
+            // Metaschemas only check a number's type and sign, so a float is precise enough.
             Doc::Number(text) => Node::Float(text.as_str().and_then(|text| text.parse().ok()).unwrap_or(0.0)),
             Doc::Text(text) => Node::Str(text.clone()),
             Doc::List(list) => Node::List(list.iter().map(Doc::to_node).collect()),

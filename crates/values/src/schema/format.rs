@@ -35,7 +35,7 @@ const FORMATS: &[Format] = &[
     Format { name: "semver", check: check_semver },
 ];
 
-/// The name under which schemas of Kubernetes objects have the format `duration`, which there may also be one of Go.
+/// The internal name of the format `duration` in schemas of Kubernetes objects, where Go's durations are valid too.
 pub(super) const KUBERNETES_DURATION: &str = "kubernetes duration";
 
 /// The format of a name, if it is asserted.
@@ -179,7 +179,7 @@ fn check_email(text: &str) -> Checked {
     }
     if local.len() > 1 && local.starts_with('"') {
         let mut inner = local[1..].chars();
-        // The library tests for the opening quote twice instead of for both, and drops the last character anyway.
+        // The library checks the opening quote twice and never the closing one, but drops the last character anyway.
         inner.next_back();
         if inner.as_str().contains(['\\', '"']) {
             return refuse("backslash and quote are not allowed within quoted local part");

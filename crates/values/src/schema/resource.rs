@@ -133,7 +133,7 @@ impl<'r, 'l> Documents<'r, 'l> {
         match url.scheme.as_str() {
             "file" => Doc::read(&(self.read)(&url::unescape(&url.path)?)?),
             "http" | "https" => Doc::read(&(self.read)(text)?),
-            // Helm tolerates URNs this way, because charts use them as mere names.
+            // As in Helm: charts use URNs as plain identifiers that cannot be fetched.
             "urn" => {
                 let line = LogLine::warn(
                     "unresolved URN reference ignored; using permissive schema",

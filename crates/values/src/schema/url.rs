@@ -269,7 +269,7 @@ fn resolve_path(base: &str, reference: &str) -> String {
     for segment in &segments {
         match *segment {
             "." => {}
-            // One `..` too many stays at the root.
+            // The parent of the root is the root.
             ".." => {
                 kept.pop();
             }

@@ -41,7 +41,7 @@ pub(super) fn failures(schemas: &dyn Schemas, node: &Node, budget: &Budget) -> O
     Some(lines)
 }
 
-/// How a value does not fit one of the schemas.
+/// Why a value violates one of the schemas; `None` if it is valid.
 pub(super) fn failure(
     schemas: &dyn Schemas,
     schema: SchemaId,
@@ -269,7 +269,7 @@ impl Validation<'_, '_, '_> {
         self.failures.extend(result.err());
     }
 
-    /// Spends work, or reports that it is too much; then everything that follows fails as well.
+    /// Spends work; reports a failure if the budget is exhausted, after which every further call fails as well.
     fn spend(&mut self, work: u64) -> bool {
         let enough = self.validator.spend(work);
         if !enough {

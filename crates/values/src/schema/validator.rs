@@ -1,5 +1,5 @@
-//! Validation of many values against one document of schemas, as kubeconform validates Kubernetes objects: schemas without
-//! `$schema` are of draft 4, and durations may be written as in Go.
+//! Validation of many values against one schema document, as kubeconform validates Kubernetes objects: schemas without
+//! `$schema` use draft 4, and durations may be written as in Go.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -54,7 +54,7 @@ impl SchemaDocument {
     }
 }
 
-/// Durations get the format that also accepts those of Go.
+/// Replaces the format `duration` by the one that also accepts Go's durations.
 fn prepare(doc: &mut Doc) {
     match doc {
         Doc::List(list) => list.iter_mut().for_each(prepare),
@@ -72,7 +72,7 @@ fn prepare(doc: &mut Doc) {
     }
 }
 
-/// One way in which a value does not fit its schema.
+/// A violation of a schema by a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// The JSON pointer of the value.
@@ -81,7 +81,7 @@ pub struct Violation {
     pub message: String,
 }
 
-/// Validates values. Only the parts of the document that values reach are compiled, once. It belongs to one thread.
+/// Validates values. Only the parts of the document that values reach are compiled, once. It is neither `Send` nor `Sync`.
 pub struct Validator<'d> {
     schemas: Schemas<'d>,
     entries: RefCell<BTreeMap<String, Option<SchemaId>>>,
@@ -129,7 +129,7 @@ impl<'d> Validator<'d> {
     }
 
     fn check_at(&self, entry: SchemaId, value: &Node) -> Vec<Violation> {
-        // Each value may cost what the values of a chart may.
+        // Each value has the same budget as all values of a chart.
         let budget = Budget::new();
         let failure = match &self.schemas {
             Schemas::Lazy(lazy) => validate::failure(lazy, entry, value, &budget),
@@ -143,7 +143,8 @@ impl<'d> Validator<'d> {
     }
 }
 
-/// Groups and references are only ways to a violation; alternatives that all failed are one.
+/// Flattens a failure: groups and references are replaced by their causes, but alternatives that all failed are one
+/// violation.
 fn collect(failure: Failure, into: &mut Vec<Violation>) {
     let passes_on = failure.kind != FailureKind::Plain || failure.message == "'allOf' failed";
     if passes_on && !failure.causes.is_empty() {

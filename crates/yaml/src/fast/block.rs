@@ -38,7 +38,7 @@ impl<B: Builder> Reader<'_, '_, B> {
         self.check_dedent(indent)
     }
 
-    /// Reads the signs after `|` or `>` and goes to the next line. The last of the three is where the signs end.
+    /// Reads the indicators after `|` or `>` and goes to the next line. The last of the three results is where they end.
     fn block_header(&mut self) -> Option<(Chomping, usize, usize)> {
         let mut chomping = Chomping::Clip;
         let mut increment = 0;
@@ -80,7 +80,7 @@ impl<B: Builder> Reader<'_, '_, B> {
                 }
                 b'\t' => return None,
                 _ if column as isize <= indent || column == 0 => return Some(EMPTY),
-                // Blank lines deeper than the text are left to the other reader.
+                // Blank lines deeper than the text are left to the full reader.
                 _ if deepest_blank > column => return None,
                 _ => return Some(column),
             }
@@ -188,7 +188,7 @@ impl<B: Builder> Reader<'_, '_, B> {
     }
 }
 
-/// A line after the head of a block scalar.
+/// A line after the header of a block scalar.
 enum BlockLine {
     Blank { next: usize },
     Text { start: usize, end: usize },

@@ -4,7 +4,7 @@ use super::{Builder, Quoted, Reader, find};
 use find::spaces;
 
 impl<B: Builder> Reader<'_, '_, B> {
-    /// Reads from an opening bracket and goes behind the closing one.
+    /// Reads a flow collection, from its opening bracket to after its closing one.
     pub(super) fn flow(&mut self) -> Option<()> {
         self.descend()?;
         let list = self.byte(self.at) == b'[';
@@ -43,7 +43,7 @@ impl<B: Builder> Reader<'_, '_, B> {
         Some(())
     }
 
-    /// Goes over blanks, line breaks and comments.
+    /// Skips blanks, line breaks and comments.
     fn skip_gap_between(&mut self) -> Option<()> {
         loop {
             let blanks = spaces(self.text, self.at);
@@ -118,7 +118,7 @@ impl<B: Builder> Reader<'_, '_, B> {
         let start = self.at;
         let first = self.byte(start);
         let begins = match first {
-            // Before anything else the dash may be an indicator, or an error; the faithful reader decides.
+            // Before anything else the dash may be an indicator, or an error; the full reader decides.
             b'-' => self.byte(start + 1).is_ascii_alphanumeric(),
             _ => self.begins_plain(first),
         };
@@ -130,7 +130,7 @@ impl<B: Builder> Reader<'_, '_, B> {
             match self.byte(at) {
                 b',' | b']' | b'}' | b'\n' => break,
                 b':' if self.byte(at + 1) == b' ' => break,
-                // Colons elsewhere are mostly text; the other cases are left to the other reader.
+                // Colons elsewhere are mostly text; the other cases are left to the full reader.
                 b':' if !(self.byte(at + 1).is_ascii_alphanumeric() || self.byte(at + 1) == b'/') => {
                     return None;
                 }

@@ -4,7 +4,7 @@ use super::{Builder, Quoted, Reader, find};
 use crate::read::escaped;
 
 impl<B: Builder> Reader<'_, '_, B> {
-    /// Reads a quoted scalar from its opening quote, and goes behind its closing one.
+    /// Reads a quoted scalar, from its opening quote to after its closing one.
     pub(super) fn quoted(&mut self, quote: u8) -> Option<Quoted> {
         let start = self.at + 1;
         let end = if quote == b'"' {
@@ -79,7 +79,7 @@ impl<B: Builder> Reader<'_, '_, B> {
         Some(())
     }
 
-    /// Goes over blanks and line breaks after a first line break, and counts the breaks.
+    /// Skips blanks and line breaks after a first line break, and counts the breaks.
     fn skip_gap(&mut self) -> Option<usize> {
         let mut breaks = 0;
         let mut line_start = self.at;

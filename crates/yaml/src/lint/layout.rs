@@ -11,7 +11,7 @@ const TRUTHY: [&str; 18] = [
     "on", "OFF", "Off", "off",
 ];
 
-/// The limits of a space, and what to say when it is beyond them.
+/// The allowed number of spaces, and the messages for too few and too many.
 struct Limits<'t> {
     min: i64,
     max: i64,

@@ -14,7 +14,7 @@ pub(super) fn compose(text: &[u8], recorder: &mut Recorder) -> Result<(), Error>
     compose_events(text, recorder)
 }
 
-/// Records the first document of `text` without looking at what its scalars and aliases mean.
+/// Records the first document of `text` without checking scalars against their tags or aliases for cycles.
 pub(super) fn compose_events(text: &[u8], recorder: &mut Recorder) -> Result<(), Error> {
     let mut parser = Parser::new(text);
     let mut anchors: BTreeMap<Vec<u8>, u32> = BTreeMap::new();

@@ -114,7 +114,7 @@ impl<'o> Edits<'o> {
         self.replace_text(range, new);
     }
 
-    /// Ensures that the key before a value can be given its colon.
+    /// Ensures that a colon can be added to the key before a value.
     fn ready_for_colon(&mut self, value: NodeRef<'o>) {
         let Some(key) = value.before() else { return };
         let start = key.start_with_properties();
@@ -402,7 +402,7 @@ fn listed(collection: NodeRef<'_>) -> Vec<Child> {
     collection.items().map(child).collect()
 }
 
-/// Whether only blanks go before a byte on its line.
+/// Whether only blanks precede a byte on its line.
 fn begins_line(outline: &Outline<'_>, offset: usize) -> bool {
     outline.text[outline.line_start(offset)..offset].iter().all(|&byte| byte == b' ')
 }

@@ -74,7 +74,7 @@ impl RenderContext {
         self.inline(value, out);
     }
 
-    /// An entry or an item of a block at column `indent`, where the writing already is.
+    /// An entry or an item of a block at column `indent`, where the output already is.
     pub(super) fn child(self, key: Option<&[u8]>, value: &Node, indent: usize, out: &mut Vec<u8>) {
         match key {
             Some(key) => {
@@ -92,7 +92,7 @@ impl RenderContext {
         }
     }
 
-    /// The entries of a block at column `indent`, where the writing already is.
+    /// The entries of a block at column `indent`, where the output already is.
     fn block_map(self, map: &Map<Node>, indent: usize, out: &mut Vec<u8>) {
         for (number, (key, value)) in map.iter().enumerate() {
             if number > 0 {
@@ -129,7 +129,7 @@ impl RenderContext {
     }
 }
 
-/// Whether plain text has nothing that means something in brackets.
+/// Whether plain text is safe in a flow collection, too.
 fn is_plain_in_flow(text: &[u8]) -> bool {
     let mut bytes = text.iter().peekable();
     if text.starts_with(b":") {
@@ -166,7 +166,7 @@ pub(super) fn in_style_of(node: NodeRef<'_>, text: &str, setting: RenderContext)
     out
 }
 
-/// What has to go before new text where nothing is written yet: a blank, and the colon if there is not even that.
+/// Writes what must precede a new value where none is written yet: a blank, and the colon if that is missing, too.
 pub(super) fn write_lead(node: NodeRef<'_>, setting: RenderContext, out: &mut Vec<u8>) {
     let (outline, start) = (node.outline, node.range().start);
     if !node.range().is_empty() {
@@ -190,7 +190,7 @@ pub(super) fn write_lead(node: NodeRef<'_>, setting: RenderContext, out: &mut Ve
 }
 
 /// The offset of the question mark before a key, if there is one. In brackets it needs no blank; on a line before the key
-/// it is one if nothing but dashes go before it there.
+/// it counts only if nothing but dashes precedes it.
 pub(super) fn question_mark(text: &[u8], start: usize) -> usize {
     let before = text[..start].trim_ascii_end();
     let Some(line) = before.strip_suffix(b"?") else { return start };

@@ -1,4 +1,4 @@
-//! Scalars as they are written, to their text and their meaning.
+//! Decodes scalars from their source to their text and their value.
 
 use std::borrow::Cow;
 
@@ -56,7 +56,7 @@ fn decoded(source: &[u8], indent: usize) -> Cow<'_, [u8]> {
     Cow::Owned(scalar_text(source, indent).unwrap_or_default())
 }
 
-/// Whether there may be a line break of Unicode.
+/// Whether there may be a Unicode line break.
 fn has_foreign_break(text: &[u8]) -> bool {
     memchr::memmem::find(text, b"\xc2\x85").is_some() || memchr::memmem::find(text, b"\xe2\x80").is_some()
 }
@@ -86,7 +86,7 @@ pub(super) fn value(node: NodeRef<'_>) -> Option<Node> {
     Some(exact.0)
 }
 
-/// A tag with its handle spelled out, unless the document gives handles a meaning of its own.
+/// A tag with `!!` or `!<…>` expanded. Handles that the document defines (`%TAG`) are not expanded.
 fn whole_tag(tag: &[u8]) -> Cow<'_, [u8]> {
     if let Some(name) = tag.strip_prefix(b"!!") {
         return Cow::Owned([b"tag:yaml.org,2002:", name].concat());

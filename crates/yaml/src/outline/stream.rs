@@ -14,8 +14,8 @@ pub struct Written {
 }
 
 /// The documents of a text. A line that is `---`, or begins with it and a blank, begins a document, unless only
-/// directives go before it; a line of `...` ends one. Nothing that a document may hold looks like that. A text of
-/// nothing has none.
+/// directives precede it; a line of `...` ends one. No content of a document can look like these lines. An empty text
+/// has no documents.
 pub fn documents(text: &[u8]) -> Documents<'_> {
     Documents { text, at: 0, line: 1 }
 }

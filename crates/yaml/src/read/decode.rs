@@ -73,7 +73,7 @@ impl Budget {
             self.from_aliases += 1;
         }
         let share = self.from_aliases as f64 / self.nodes as f64;
-        // go-yaml's numbers, here and in `allowed_share`: small documents may do what they like.
+        // go-yaml's numbers, here and in `allowed_share`: small documents are not limited.
         if self.from_aliases > 100 && self.nodes > 1000 && share > allowed_share(self.nodes) {
             return Err(Error::new("yaml: document contains excessive aliasing"));
         }
@@ -276,7 +276,7 @@ impl<'d, B: Builder> Decoder<'d, B> {
             }
             next = document.after(value);
         }
-        // Pushed in reverse, because the stack is worked off from its end.
+        // Pushed in reverse, because the stack is popped from its end.
         merges.into_iter().rev().try_for_each(|value| self.merge(value))
     }
 

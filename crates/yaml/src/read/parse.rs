@@ -192,15 +192,15 @@ impl<'t> Parser<'t> {
         self.peek()
     }
 
-    /// The event that is being made gets the comments up to here.
+    /// Assigns the comments so far to the current event.
     fn set_event_comments(&mut self) {
         if let Some(pending) = &mut self.pending {
             pending.finish_event();
         }
     }
 
-    /// Drops the dash of a sequence and peeks the token after it. A comment before the dash belongs to the collection that
-    /// the item is, if it is one.
+    /// Drops the dash of a sequence and peeks the token after it. If the item is a collection, a comment before the dash
+    /// belongs to that collection.
     fn take_dash(&mut self) -> Result<Token, Problem> {
         let before = self.pending.as_ref().map_or(0, |pending| pending.head_length());
         let token = self.take_and_peek()?;
@@ -428,7 +428,7 @@ impl<'t> Parser<'t> {
         self.take_and_peek()
     }
 
-    /// A token that cannot stand in the collection that is being read.
+    /// The error about a token that is not allowed in the current collection.
     fn misplaced(&self, text: &'static str, token: &Token) -> Problem {
         Problem::of_parser(text, token.start).inside(self.begins.last().copied().unwrap_or_default())
     }

@@ -257,7 +257,7 @@ impl Scanner<'_> {
     }
 
     /// Reads what follows `|` or `>`, which is at `begin`, up to the end of the line. The last of the three is where the
-    /// signs end.
+    /// indicators end.
     fn block_header(&mut self, begin: usize) -> Result<(Chomping, usize, usize), Problem> {
         let mut chomping = Chomping::Clip;
         let mut increment = 0;

@@ -122,7 +122,7 @@ impl<'t> Scanner<'t> {
     /// Scans until the first token of the queue is final: while it may turn out to start a key, a key token may have
     /// to be inserted before it.
     fn fill(&mut self) -> Result<(), Problem> {
-        // Comments belong to tokens that come after them or before; two more tokens tell.
+        // A comment may belong to the token before or after it; two more tokens decide which.
         let lookahead = if self.comments.is_some() { 2 } else { 0 };
         loop {
             if self.tokens.len() > lookahead {

@@ -8,7 +8,7 @@ use super::key::Key;
 use crate::error::Error;
 use crate::resolve::{Meaning, Tagged};
 
-/// How deep nodes are spelled out. What is deeper is left out: nobody reads that far.
+/// How deep nodes are spelled out. Deeper ones are omitted, because nobody reads an error that far.
 const DEPTH: usize = 200;
 
 /// Spells nodes of a document.

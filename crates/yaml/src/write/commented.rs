@@ -5,7 +5,7 @@ use super::scalar::Style as ScalarStyle;
 use super::style::analyze;
 use crate::commented::{Document, Kind, Node, Style};
 
-/// The nesting that is followed; only an alias to something around it is deeper.
+/// The maximum nesting; only an alias of an enclosing node exceeds it.
 const DEPTH: usize = 1_000;
 
 impl Document {
@@ -76,7 +76,7 @@ impl<'d> Writer<'d, '_> {
         let text = node.value.as_bytes();
         let indent = self.emitter.content_indent();
         match style(node) {
-            // Nothing at all stands for null.
+            // An empty plain scalar is null, which is written as nothing.
             ScalarStyle::Plain if text.is_empty() => {}
             style => self.emitter.scalar(text, style, indent, false),
         }

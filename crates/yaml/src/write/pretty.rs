@@ -94,7 +94,7 @@ fn leaf(value: &Value, emitter: &mut Emitter<'_>) {
             Some(text) => emitter.tagged(BINARY, text.as_bytes()),
             None => emitter.string(text.as_bytes(), analyze(text.as_bytes(), true)),
         },
-        // Lists and maps are pieces of their own.
+        // Lists and maps are other variants of `Piece`, so they do not occur here.
         Value::Nil | Value::List(_) | Value::Map(_) => emitter.word("null"),
     }
 }
@@ -165,7 +165,7 @@ fn sorted(entries: &[(Str, Piece)]) -> Vec<&(Str, Piece)> {
     merged
 }
 
-/// Takes a tree over as it is: its keys have yet to be sorted.
+/// Collects a tree unchanged; its keys are sorted later.
 #[derive(Default)]
 struct Collector {
     nodes: Vec<Piece>,

@@ -27,7 +27,7 @@ pub(crate) const ORDINARY: &[&str] = &[
     "a:\n  b:\n    c: 1\n  d:\n\n    # x\n    e: http://x:80/#y\nf: .5\n80: x\non: y\n---\nb: [\n",
 ];
 
-/// What mistakes are made of.
+/// What mutations insert.
 const PIECES: &[&str] = &[
     " ",
     "  ",

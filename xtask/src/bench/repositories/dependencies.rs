@@ -17,7 +17,7 @@ use crate::shell::print_line;
 
 const REPOSITORIES: usize = 3;
 const DEPENDENCIES: usize = 20;
-/// Helm takes two minutes for one.
+/// One round only, because Helm takes two minutes for it.
 const ROUNDS: usize = 1;
 
 /// How many processes share a cache, and which of them are killed.
@@ -163,7 +163,7 @@ impl Setup {
         for folder in fs::read_dir(home.join(".cache/helm/content"))?.flatten().map(|entry| entry.path()) {
             for path in files_of(&folder).filter(|path| path.extension().is_some_and(|end| end == "chart")) {
                 let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-                // What is replaced in between is not there for a moment of ours only.
+                // A file that was replaced after the listing may be missing, which is no error.
                 let Ok(bytes) = fs::read(&path) else { continue };
                 ensure!(hex(&Sha256::digest(bytes)) == name, "{} is not whole", path.display());
             }
@@ -176,7 +176,7 @@ fn files_of(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
 }
 
-/// What those said that failed without being killed.
+/// The standard error of processes that failed without being killed.
 fn failures(children: Vec<Child>) -> Result<Vec<String>> {
     let mut failed = Vec::new();
     for (number, child) in children.into_iter().enumerate() {

@@ -18,7 +18,7 @@ pub(super) fn serve(files: Files) -> Result<String> {
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let files = Arc::clone(&files);
-            // A client that goes away in the middle is none of our business: some are killed.
+            // Broken connections are ignored: some clients are killed.
             std::thread::spawn(move || drop(answer_all(stream, &files)));
         }
     });

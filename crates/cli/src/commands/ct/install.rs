@@ -14,7 +14,7 @@ use crate::path::{base, join};
 /// The longest name of a release or namespace.
 const MAX_NAME: usize = 63;
 
-/// A release that is tried.
+/// A release under test.
 struct Trial {
     release: String,
     namespace: String,

@@ -32,7 +32,7 @@ rules:
   truthy: {level: warning}
 ";
 
-/// What fails a check, as chart-testing says it of a program.
+/// chart-testing's error for a program that fails.
 const EXIT_1: &str = "failed waiting for process: exit status 1";
 
 type Check<T> = fn(&mut T, &Chart) -> Outcome;
@@ -149,7 +149,7 @@ impl Testing<'_, '_> {
         Ok(Ok(()))
     }
 
-    /// Maintainers are accounts where the repository is. Accounts are looked up on the host of the remote.
+    /// Checks that maintainers are accounts on the host of the git remote.
     fn check_maintainers(&mut self, chart: &Chart) -> Outcome {
         self.print("Validating maintainers...\n")?;
         if chart.deprecated {
@@ -200,7 +200,7 @@ impl Testing<'_, '_> {
                 return Ok(Err(format!("failed running process: {}", not_started(program, &error))));
             }
         };
-        // chart-testing joins the streams of programs.
+        // chart-testing merges the standard error of programs into its standard output.
         for stream in [&output.stdout, &output.stderr] {
             for line in String::from_utf8_lossy(stream).lines() {
                 self.print(&format!("{line}\n"))?;

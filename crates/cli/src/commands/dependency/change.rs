@@ -149,7 +149,7 @@ fn newest(invocation: &Invocation<'_>, getter: &Getter, dependency: &Dependency)
         let alias = repository.strip_prefix('@').or_else(|| repository.strip_prefix("alias:"));
         let is_it = |url: &str| pintle::repo::address::equal(url, repository);
         match known.entries.iter().find(|entry| alias == Some(&entry.name) || is_it(&entry.url)) {
-            // What is known about reaching it is used, and its index is as new as can be.
+            // The configured credentials are used, and the index is downloaded first, so that it is current.
             Some(entry) => {
                 download_index(getter, entry, &folders.repository_cache)?;
                 Wanted { reference: format!("{}/{name}", entry.name), repo_url: String::new(), ..wanted }

@@ -203,7 +203,7 @@ fn request(invocation: &mut Invocation<'_>, access: Access) -> Result<DiffUpgrad
         kube_version: request::kube_version(invocation)?,
         api_versions: flags.list(names::API_VERSIONS).to_vec(),
         include_crds: flags.on(names::INCLUDE_CRDS),
-        // The warning of `template` about them is nothing that helm-diff passes on.
+        // helm-diff does not pass on the warning of `template` about CRDs.
         skip_crds: true,
         no_hooks: flags.on(names::NO_HOOKS),
         skip_schema: flags.on(names::SKIP_SCHEMA_VALIDATION),
@@ -231,7 +231,7 @@ fn request(invocation: &mut Invocation<'_>, access: Access) -> Result<DiffUpgrad
     })
 }
 
-/// Compares with nothing.
+/// Renders without a cluster; the result is compared with an empty manifest.
 fn offline(
     invocation: &mut Invocation<'_>,
     request: &DiffUpgradeRequest,

@@ -59,7 +59,7 @@ pub(super) static FLAGS: &[Flag] = &[
     Flag::text(names::VALUES_FILE, "the values file, relative to each chart").short('f').or("values.yaml"),
 ];
 
-/// What helm-docs does not ask comments for.
+/// Values for which helm-docs does not require comments.
 const UNDOCUMENTED: [&str; 3] = ["service.type", "image.repository", "image.tag"];
 
 /// A flag, or the variable of the environment that helm-docs has for it.
@@ -101,8 +101,8 @@ pub(super) fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let settings = Settings { invocation };
     let level = level(&settings.text(names::LOG_LEVEL))?;
     let (dry_run, check) = (settings.on(names::DRY_RUN), invocation.flags.on(names::CHECK));
-    // As helm-docs does, a search goes on after charts that it cannot document. Charts that are named, and what is asked to
-    // be checked, must be right.
+    // As in helm-docs, a search continues after charts that it cannot document. Charts that are named, and all charts with
+    // `--check` or in strict mode, must succeed.
     let must_succeed =
         check || !invocation.flags.operands.is_empty() || settings.on(names::DOCUMENTATION_STRICT_MODE);
     let mut failed = false;

@@ -102,8 +102,8 @@ pub(crate) fn options(invocation: &Invocation<'_>) -> Result<ImageOptions, Failu
     Ok(ImageOptions { kube_version, ..ImageOptions::default() })
 }
 
-/// Whether an operand is a chart. What could be the name of a release is one if Helm runs us as a plugin, or if there
-/// is no such file.
+/// Whether an operand is a chart. A word that could be either is a release if Helm runs us as a plugin, or if no such file
+/// exists.
 fn is_chart(invocation: &Invocation<'_>, word: &str) -> bool {
     let is_path = has_repository(invocation)
         || word.contains(['/', '\\'])

@@ -168,7 +168,7 @@ impl Layout {
         text
     }
 
-    /// What the server said against a step.
+    /// The conflicts, immutable fields and errors that the server reported for a step.
     fn notes(&self, object: &PlannedObject) -> Vec<String> {
         let mut notes: Vec<String> = object
             .conflicts

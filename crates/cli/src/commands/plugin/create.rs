@@ -72,7 +72,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             .hint("it may be cli, getter or postrenderer"));
     };
     let manifest = template.manifest.replace("@name@", &name);
-    // The name is checked by what will read it.
+    // The parser that will load the manifest also validates the name.
     Metadata::parse(manifest.as_bytes()).map_err(|_| {
         Failure::usage(format!("`{name}` cannot be the name of a plugin"))
             .hint("a name has letters, digits, _ and -")
@@ -86,7 +86,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     invocation.ui.print(&format!("Created plugin: {folder}\n"))
 }
 
-/// Writes all files beside the folder and moves them there, so that there is a whole plugin or none.
+/// Writes all files to a temporary folder and renames it, so that there is never a partial plugin.
 fn write(folder: &Path, files: &[(&str, String)]) -> Result<(), Failure> {
     if fs::symlink_metadata(folder).is_ok() {
         return Err(Failure::usage(format!("`{}` exists already", folder.display())));

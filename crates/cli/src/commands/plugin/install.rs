@@ -116,7 +116,7 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// Whether the version is a whole commit, which names its content.
+    /// Whether the version is a full commit hash, which identifies its content.
     fn is_pinned(&self) -> bool {
         self.version.len() == 40 && self.version.bytes().all(|byte| byte.is_ascii_hexdigit())
     }
@@ -327,7 +327,7 @@ fn fetch(
     }
 }
 
-/// Pulls a plugin from a registry. Its archive is called by its metadata, whatever the layer is called.
+/// Pulls a plugin from a registry. The archive is named after the plugin's metadata, not after the layer.
 fn pull(invocation: &Invocation<'_>, source: &str, wanted: &Wanted) -> Result<Archive, Failure> {
     let failed = |error: registry::Error| {
         Failure::from(pintle::Error::from(error)).during(&format!("failed to pull plugin from {source}"))

@@ -43,7 +43,7 @@ pub(super) fn names(invocation: &Invocation<'_>, action: &str) -> Result<Vec<Str
     Ok(invocation.flags.operands.clone())
 }
 
-/// Does something to each plugin that is named. One that fails does not keep the others from it.
+/// Runs an action on each named plugin. A failure does not stop the others.
 ///
 /// # Errors
 ///
@@ -78,7 +78,7 @@ pub(super) fn remove_dir(dir: &Path) -> Result<(), Failure> {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             Err(Failure::run_time(format!("unlinkat {}: {}", dir.display(), reason(&error))))
         }
-        // What is gone is removed, as for Go.
+        // A missing folder is no error, as for Go's `os.RemoveAll`.
         _ => Ok(()),
     }
 }

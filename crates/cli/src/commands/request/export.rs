@@ -1,4 +1,4 @@
-//! `request export`: a HelmRequest for what is there already.
+//! `request export`: generates a HelmRequest for an existing release or a HelmRelease of Flux.
 
 use pintle::cluster::Resource;
 use pintle::objects::Object;

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::failure::Failure;
 
-/// The files of the working tree that differ from the commit at which `since` was left, or from HEAD; also untracked ones.
+/// The files of the working tree that differ from the merge base with `since`, or from HEAD without it; also untracked ones.
 ///
 /// # Errors
 /// When this is no git repository, or there is no such commit.

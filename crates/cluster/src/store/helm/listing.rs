@@ -121,7 +121,7 @@ impl<H: RecordKind> HelmStore<H> {
         Ok(newest(all, query, |version| selector.matches(&version.labels)))
     }
 
-    /// What is in the objects that were chosen among `total`.
+    /// Summarizes the chosen objects, of `total` that match the labels.
     async fn chosen(
         &self,
         namespace: &str,

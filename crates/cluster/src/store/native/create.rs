@@ -164,7 +164,7 @@ impl NativeStore {
         found.retain(|object| {
             let summary = record::version_summary(object);
             match record::belongs_to_release(&summary, pointer) {
-                // It has the number of another one.
+                // Listed as an orphan because another version has its number; see `separate_duplicates`.
                 true => was_listed,
                 false => numbers.contains(&summary.number),
             }

@@ -1,7 +1,7 @@
-//! The histories of releases as they were last seen, for processes that look at the same releases again and again.
+//! A cache of release histories, for long-running processes that read the same releases repeatedly.
 //!
-//! A list of the versions of one release makes the server go over those of all releases in the namespace. Whatever changes a
-//! history changes the release, too: with a release that is as it was, and its newest version, nothing has to be listed.
+//! To list the versions of one release, the server scans those of all releases in the namespace. Every change of a history
+//! also changes the release: while the release and its newest version are unchanged, nothing has to be listed.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -31,7 +31,7 @@ struct History {
 }
 
 impl HistoryCache {
-    /// Changes a history that is known. It is forgotten if `change` returns that it is not the one that was known.
+    /// Changes a cached history. It is evicted if `change` returns that it was not in the expected state.
     fn change(&self, key: &Key, change: impl FnOnce(&mut History) -> bool) {
         let mut histories = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if histories.get_mut(key).is_some_and(|history| !change(history)) {
@@ -39,14 +39,14 @@ impl HistoryCache {
         }
     }
 
-    /// The versions of a release, if it is as it was.
+    /// The cached versions of a release, if the release is unchanged.
     pub(super) fn get(&self, key: &Key, release: &Object) -> Option<Vec<(Summary, PayloadRef)>> {
         let histories = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let history = histories.get(key).filter(|history| history.release == state(release))?;
         Some(history.versions.clone())
     }
 
-    /// Whether a release was there with versions.
+    /// Whether a release is cached with at least one version.
     pub(super) fn has_versions(&self, key: &Key) -> bool {
         let histories = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         histories.get(key).is_some_and(|history| !history.versions.is_empty())
@@ -67,7 +67,7 @@ impl HistoryCache {
         histories.insert(key, History { release: release.map(state).unwrap_or_default(), versions });
     }
 
-    /// Notes a version as it was just changed.
+    /// Replaces a cached version after it was written.
     pub(super) fn update_version(&self, key: &Key, version: &Object) {
         let changed = entry(version);
         self.change(key, |history| {
@@ -95,7 +95,7 @@ impl HistoryCache {
         });
     }
 
-    /// Notes a release as it was just changed, while it pointed to its newest version.
+    /// Notes a release after it was written. The history is evicted unless the release points to its newest version.
     pub(super) fn update_release(&self, key: &Key, release: &Object) {
         self.change(key, |history| {
             history.release = state(release);
@@ -112,7 +112,7 @@ impl HistoryCache {
         });
     }
 
-    /// Forgets a release, whose versions are not known any more.
+    /// Evicts a release whose versions are not known any more.
     pub(super) fn forget(&self, key: &Key) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
     }

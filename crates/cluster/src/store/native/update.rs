@@ -11,14 +11,14 @@ use crate::error::Result;
 use crate::store::payload::{self, PayloadSecrets};
 use crate::store::{api, application, record};
 
-/// When a version is updated.
+/// The condition under which a version is updated.
 #[derive(Clone, Copy)]
 pub(super) enum Precondition<'a> {
-    /// Whatever others did.
+    /// Unconditionally.
     None,
     /// If nobody has changed it since it was read.
     Unmodified(&'a Summary),
-    /// While this lease is on it.
+    /// While it has this lease.
     Held(&'a Lease),
 }
 
@@ -186,8 +186,8 @@ impl NativeStore {
             return Ok(false);
         };
         let is_behind_pointer = self.is_behind_pointer(namespace, name, number);
-        // The release goes before its last version. A process that is killed in between leaves a version without an owner,
-        // which the garbage collector deletes; a release without versions would stay, and nobody would look for it.
+        // The release is deleted before its last version. A process that is killed in between leaves a version without an
+        // owner, which the garbage collector deletes; a release without versions would never be cleaned up.
         let is_last = !is_behind_pointer && self.delete_release_of(namespace, name, &object_name).await?;
         let at = (namespace, object_name.as_str());
         let was_there = api::delete(&self.cluster, &crds::release_versions(), at, "").await?;
@@ -294,8 +294,8 @@ fn points_elsewhere(release: &Object, version: &str) -> bool {
     current.is_some_and(|current| current != version)
 }
 
-/// Whether a version already is what an update wanted. Whoever took over from a holder marks its version as failed, as the
-/// holder itself may want to, but in other words.
+/// Whether a version already is what an update wanted. With `Held`, the description must match too: another client that
+/// took over the release also marks the version as failed, but with another description.
 fn is_update(
     now: &Object,
     version: &ReleaseVersion,

@@ -31,8 +31,8 @@ pub struct InvalidExpression {
 }
 
 impl ReadinessExpressions {
-    /// Reads the annotations of an object. Returns `None` unless it has both: with one of them alone nobody could tell
-    /// an object that has failed from one that is not ready yet.
+    /// Reads the annotations of an object. Returns `None` unless it has both: one of them alone cannot distinguish an
+    /// object that has failed from one that is not ready yet.
     ///
     /// # Errors
     /// An expression that cannot be understood.
@@ -142,7 +142,7 @@ impl Expression {
         Ok(Expression { text: text.to_owned(), query, operator, value })
     }
 
-    /// Whether the path finds values and all of them fit.
+    /// Whether the path finds at least one value, and all values satisfy the comparison.
     fn holds_for_all(&self, object: &Object) -> bool {
         let found = self.find(object);
         !found.is_empty() && found.iter().all(|node| self.fits(node))
@@ -159,7 +159,7 @@ impl Expression {
         }
     }
 
-    /// Whether a value fits. Maps and lists never do, and neither does what cannot be compared.
+    /// Whether a value satisfies the comparison. Maps, lists and null never do.
     fn fits(&self, node: &Node) -> bool {
         let Some(order) = self.value.compare(node) else { return false };
         match self.operator {

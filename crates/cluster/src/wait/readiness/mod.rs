@@ -152,12 +152,13 @@ fn compute(object: &Object, now: i64) -> Result<Readiness, Malformed> {
     }
 }
 
-/// Readiness rules of the caller for some kinds, which come before those of the kind.
+/// Readiness rules of the caller for some kinds, which take precedence over the built-in ones.
 pub trait ReadinessRules: fmt::Debug + Send + Sync {
     /// Whether there is a rule for a kind.
     fn covers(&self, group: &str, kind: &str) -> bool;
 
-    /// Computes the status of an object of such a kind. Its own status is of its current generation.
+    /// Computes the status of an object of such a kind. Not called while the object is being deleted, or while its status
+    /// is of an earlier generation.
     fn readiness(&self, object: &Object) -> Readiness;
 }
 

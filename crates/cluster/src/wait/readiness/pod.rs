@@ -17,7 +17,7 @@ pub(super) fn readiness(object: &Object, now: i64) -> Result<Readiness, Malforme
         "Failed" => {
             let why = object.text(&["status", "message"]);
             let detail = because("Pod has completed, but not successfully", why);
-            // Current, strange as it is: to kstatus a pod that has ended will not change any more, however it ended.
+            // `Current` even though it failed: kstatus counts a pod that will not change any more as reconciled.
             Readiness::current("Pod has completed, but not successfully", detail)
         }
         "Running" if conditions.iter().any(|condition| condition.is_true("Ready")) => {

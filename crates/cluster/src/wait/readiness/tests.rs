@@ -6,7 +6,7 @@ use super::*;
 const NOW: i64 = 1_000_000;
 
 fn object(text: &str) -> Object {
-    // Live objects are not validated again, so that malformed ones are tried too.
+    // Not validated, because live objects are not either: some cases are malformed.
     match pintle_yaml::read_exact(text.as_bytes()).expect("good YAML") {
         pintle_tree::Node::Map(body) => Object::new(body),
         other => panic!("{other:?} is no object"),

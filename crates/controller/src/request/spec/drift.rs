@@ -1,19 +1,19 @@
-//! What happens about changes by others.
+//! Drift: what happens when others change objects of a release.
 
 use serde::{Deserialize, Serialize};
 
-/// What happens about changes by others.
+/// Detection and correction of drift.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(default)]
 pub struct DriftDetection {
     /// Whether changes are reported or undone.
     pub mode: DriftMode,
-    /// What is left alone.
+    /// Changes that are ignored.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ignore: Vec<DriftIgnore>,
 }
 
-/// What happens about changes by others.
+/// What happens when others change objects of a release.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DriftMode {

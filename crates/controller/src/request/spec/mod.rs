@@ -98,7 +98,7 @@ pub struct HelmRequestSpec {
     /// Whether and how tests are run.
     #[serde(skip_serializing_if = "is_default")]
     pub test: Test,
-    /// What happens about changes by others.
+    /// What happens when others change objects of the release.
     #[serde(skip_serializing_if = "is_default")]
     pub drift_detection: DriftDetection,
     /// What scripts of the chart may use.

@@ -21,7 +21,7 @@ pub enum CrdPolicy {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Strategy {
-    /// Which one.
+    /// The name of the strategy.
     pub name: StrategyName,
     /// How long to wait before the next try.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -31,7 +31,7 @@ pub struct Strategy {
 /// What to do about failures.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub enum StrategyName {
-    /// Try again over what is there.
+    /// Retry with an upgrade, without undoing the failure first.
     #[default]
     RetryOnFailure,
     /// Undo, then try again a number of times.

@@ -29,17 +29,17 @@ pub struct Dependency {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HealthCheckExpr {
-    /// The API version of the kind, of which the group counts.
+    /// The API version of the kind; only its group is compared.
     pub api_version: String,
     /// The kind.
     pub kind: String,
-    /// Holds while an object is not ready yet; counts first.
+    /// True while an object is not ready yet; evaluated first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_progress: Option<String>,
-    /// Holds when an object has failed; counts second.
+    /// True when an object has failed; evaluated second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
-    /// Holds when an object is ready.
+    /// True when an object is ready.
     pub current: String,
 }
 
@@ -61,7 +61,7 @@ pub struct ValuesReference {
     /// The key, or the name of the file in an artifact; `values.yaml` by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub values_key: Option<String>,
-    /// Where to put the value; the value is a map of values if there is none.
+    /// The path at which the value is set; without one, the value is a map that is merged into the values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_path: Option<String>,
     /// Whether the object may be missing.

@@ -24,8 +24,8 @@ pub(super) fn unschedulable(request: &Request<'_>) -> Option<String> {
     let pod = &request.object;
     for volume in list_at(pod, &["spec", "volumes"]) {
         let claim = match at(volume, &["ephemeral"]) {
-            // The controller of ephemeral volumes would create this claim; none is simulated, and the pod does
-            // without.
+            // The ephemeral volume controller would create this claim. It is not simulated, and the pod runs without the
+            // claim.
             Some(_) => continue,
             None => text_at(volume, &["persistentVolumeClaim", "claimName"]),
         };

@@ -18,7 +18,7 @@ pub(super) fn subject(path: &str) -> Result<Subject> {
         let mut paths = Vec::new();
         collect(Path::new(path), &mut paths)?;
         for path in paths {
-            // What cannot be opened is an error, and not a finding.
+            // A file that cannot be opened is an error, not a finding.
             File::open(&path).map_err(|error| Error::Input(go_error_text(&path, &error)))?;
             let path = path.to_string_lossy().into_owned();
             files.push(RenderedText { path, text: None, origins: Vec::new() });

@@ -15,7 +15,7 @@ pub(super) struct ValuesFile {
     pub(super) text: Vec<u8>,
 }
 
-/// The values files of a chart, by name. Those of a folder count even if the package would not have them.
+/// The values files of a chart, by name. Those of a folder count even if `.helmignore` excludes them from the package.
 pub(super) fn find(path: &Path, chart: &Chart) -> Result<Vec<ValuesFile>> {
     let mut files: Vec<ValuesFile> = Vec::new();
     if path.is_dir() {

@@ -75,7 +75,7 @@ pub(super) fn files(root: &Path) -> Vec<String> {
     found
 }
 
-/// Goes through a folder by name, as Go does; links are not followed.
+/// Walks a folder in the order of names, as Go's `filepath.Walk` does; symbolic links are not followed.
 fn visit(folder: &Path, below: &str, absolute: &Path, enter: &mut dyn FnMut(&Path, &str, bool) -> bool) {
     let mut names: Vec<String> = match fs::read_dir(folder) {
         Ok(entries) => {

@@ -1,7 +1,7 @@
 //! What a dry run allocates to Services.
 //!
-//! The API server picks cluster addresses and node ports when a Service is created. A dry run picks them too and gives
-//! them back at once, so the real request gets others: shown in a plan they would be wrong.
+//! The API server picks cluster addresses and node ports when a Service is created. A dry run picks them too and releases
+//! them at once, so the real request gets others: shown in a plan they would be wrong.
 
 use pintle_objects::Object;
 use pintle_tree::{Map, Node};

@@ -1,4 +1,4 @@
-//! Applies a saved plan: the operation that was planned, with what was rendered then, if nothing has moved since.
+//! Applies a saved plan: the operation that was planned, with what was rendered then, if nothing has changed since.
 
 use pintle_release::ReleaseVersion;
 
@@ -23,7 +23,7 @@ pub struct AppliedPlan {
 /// Applies a saved plan, and nothing else.
 ///
 /// # Errors
-/// [`Error::StalePlan`] when the plan has expired, was made for another cluster, or anything that it is about has
+/// [`Error::StalePlan`] when the plan has expired, was made for another cluster, or anything that it depends on has
 /// changed; nothing is applied then. Otherwise as the operation.
 pub async fn apply_plan(
     session: &Session,

@@ -22,7 +22,7 @@ const API_VERSION: &str = "pintle.dev/v1";
 const KIND: &str = "Plan";
 const CIPHER: &str = "AES-256-GCM";
 
-/// A plan with everything that applying it needs, whatever has become of chart and values since.
+/// A plan with everything that applying it needs, even if the chart and the values have changed since.
 #[derive(Clone, Debug)]
 pub struct SavedPlan {
     /// What would happen.

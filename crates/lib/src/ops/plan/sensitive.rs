@@ -1,4 +1,4 @@
-//! Values that a plan does not show: those at paths that the user or the chart calls sensitive.
+//! Values that a plan does not show: those at paths that the user or the chart marks as sensitive.
 
 use std::collections::BTreeSet;
 
@@ -92,7 +92,7 @@ pub(super) fn paths(given: &[SensitivePath], sides: [Option<&Object>; 2]) -> Vec
         for path in list.split(',').filter(|path| !path.trim().is_empty()) {
             match SensitivePath::parse(path) {
                 Some(path) => paths.push(path),
-                // What it should have hidden is not known, and must not be shown because of a typing error.
+                // A path that does not parse hides the whole object: a typo must not reveal a secret.
                 None => paths.extend(whole_object()),
             }
         }
@@ -185,7 +185,7 @@ fn hide_in_lists(
     is_hidden
 }
 
-/// Replaces a value as those of Secrets are.
+/// Redacts a value like those of Secrets.
 fn replace(before: Option<&mut Node>, after: Option<&mut Node>) -> bool {
     let length = |node: &Node| match node {
         Node::Str(text) => text.len(),

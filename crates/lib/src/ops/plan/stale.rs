@@ -1,4 +1,4 @@
-//! Whether a plan still describes what would happen, and what has moved if it does not.
+//! Whether a plan still describes what would happen, and what has changed if it does not.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -36,7 +36,7 @@ impl Moved {
 }
 
 /// Controllers of the control plane complete objects while they work (a claim gets its volume, a Service its address).
-/// That is no change by others.
+/// Such changes do not make a plan stale.
 const CONTROL_PLANE: [&str; 5] =
     ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "cloud-controller-manager"];
 
@@ -100,7 +100,7 @@ fn object_moved(saved: &PlannedObject, now: &PlannedObject) -> Option<Moved> {
 fn fields_moved(saved: &PlannedObject, now: &PlannedObject) -> Vec<String> {
     let (Some(before), Some(after)) = (&saved.before, &now.before) else { return Vec::new() };
     let is_theirs = |path: &str| {
-        // What a plan leaves to its manager may change between planning and applying.
+        // Fields that a plan leaves to their managers may change between planning and applying.
         let is_here = |conflict: &FieldConflict| match &now.live {
             Some(live) => quoted_path(live, &conflict.field, Elements::ByIndex) == path,
             None => conflict.field == path,

@@ -35,7 +35,7 @@ pub(super) async fn try_all(
     draft.state.complete(session).await?;
     let name = draft.version.name.clone();
     let records = Records::find(session, &draft.version.namespace, &name).await?;
-    // The owner of a new release does not exist yet, so that its uid cannot be shown.
+    // The owner of a new release does not exist yet, so its uid cannot be shown.
     if draft.from.is_some() {
         draft.state.set_owner(records.store().as_ref()).await?;
     }
@@ -272,7 +272,7 @@ impl PlannedObject {
         }
     }
 
-    /// Adds the object before and after, and what changes between them. An update that changes nothing is none.
+    /// Adds the object before and after, and what changes between them. An update without changes becomes `Unchanged`.
     pub(super) fn with_texts(
         mut self,
         before: Option<&Object>,
@@ -352,7 +352,7 @@ fn changes_of_maps(before: &Map<Node>, after: &Map<Node>) -> Vec<PlannedChange> 
         .collect()
 }
 
-/// The changes of what [`quiet`] removes, but for kubectl's copy of the object.
+/// The changes of what [`quiet`] removes, except kubectl's copy of the object.
 fn insignificant_changes(before: &Object, after: &Object, sensitive: &[SensitivePath]) -> Vec<PlannedChange> {
     let (mut before, mut after) = (bookkeeping(before), bookkeeping(after));
     equate_nulls(before.body_mut(), after.body_mut());
@@ -368,7 +368,7 @@ fn bookkeeping(object: &Object) -> Object {
     if let Some(Node::Map(annotations)) = metadata.get_mut("annotations") {
         annotations.remove(LAST_APPLIED);
     }
-    // The time of our own dry run is always another.
+    // The timestamp of our own dry run always differs.
     if let Some(Node::List(managers)) = metadata.get_mut("managedFields") {
         for manager in managers {
             if let Node::Map(manager) = manager {
@@ -379,7 +379,7 @@ fn bookkeeping(object: &Object) -> Object {
     removed
 }
 
-/// The entries of maps that are not in the rest any more, in that many levels.
+/// The entries of `all` that are missing in `rest`, compared down to this many levels.
 fn removed(all: &Map<Node>, rest: &Map<Node>, levels: usize) -> Map<Node> {
     let left = all.entries().iter().filter_map(|(key, value)| match (value, rest.get(key)) {
         (value, None) => Some((key.clone(), value.clone())),

@@ -35,19 +35,21 @@ impl<'c> Changes<'c> {
         if read.map(|path| self.absolute(&path)).any(|path| path == file) {
             return true;
         }
-        let Ok(below) = file.strip_prefix(self.absolute(self.chart)) else {
+        let chart = self.absolute(self.chart);
+        let Ok(below) = file.strip_prefix(&chart) else {
             // An archive is the chart itself.
-            return file == self.absolute(self.chart);
+            return file == chart;
         };
-        // Suites, and what lies beside them, are read by nobody else.
-        let folders = suites.iter().filter_map(|suite| suite.parent());
-        if folders.into_iter().any(|folder| file.starts_with(folder)) {
+        // Only suites read the files beside them, and those that this suite reads are checked above.
+        // Suites can also be in the root of the chart or among templates, whose files templates read, too.
+        let is_template = is_template(below);
+        let folders = suites.iter().filter_map(|suite| suite.parent()).filter(|folder| *folder != chart);
+        if !is_template && folders.into_iter().any(|folder| file.starts_with(folder)) {
             return false;
         }
-        let below = below.to_string_lossy();
-        match below.contains("templates/") {
+        match is_template {
             // Templates see nothing of each other but partials.
-            true => suite.renders(&join(chart_name, &below)),
+            true => suite.renders(&join(chart_name, &below.to_string_lossy())),
             // Values, metadata and other files can be read by all templates.
             false => true,
         }
@@ -58,30 +60,39 @@ impl<'c> Changes<'c> {
     }
 }
 
+/// Whether a path below a chart is in `templates/`, of the chart itself or of a subchart in `charts/`.
+fn is_template(below: &Path) -> bool {
+    let mut path = below;
+    while let Ok(subchart) = path.strip_prefix("charts") {
+        let mut components = subchart.components();
+        components.next();
+        path = components.as_path();
+    }
+    path.starts_with("templates")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use pintle_unittest::SuiteOrigin;
 
-    fn suites() -> Vec<Suite> {
-        let suite = |file: &str, extra: &str| {
+    /// Three suites in a folder.
+    fn suites(folder: &str) -> Vec<Suite> {
+        let suite = |name: &str, extra: &str| {
+            let file = &format!("{folder}/{name}_test.yaml");
             let text = format!(
                 "suite: {file}\n{extra}\ntests: [{{it: a, values: [v/a.yaml], asserts: [{{hasDocuments: {{count: 1}}}}]}}]\n"
             );
             let origin = SuiteOrigin { file, route: "web", ..SuiteOrigin::default() };
             Suite::parse(text.as_bytes(), &origin).expect("a suite").remove(0)
         };
-        vec![
-            suite("charts/web/tests/all_test.yaml", ""),
-            suite("charts/web/tests/pod_test.yaml", "templates: [pod.yaml]"),
-            suite("charts/web/tests/job_test.yaml", "templates: [job.yaml]"),
-        ]
+        vec![suite("all", ""), suite("pod", "templates: [pod.yaml]"), suite("job", "templates: [job.yaml]")]
     }
 
     /// The suites that a change affects.
-    fn affected(file: &str) -> String {
+    fn affected(file: &str, folder: &str) -> String {
         let files = [PathBuf::from("/repo").join(file)];
-        let mut suites = suites();
+        let mut suites = suites(folder);
         Changes::new(&files, Path::new("/repo"), "charts/web").retain(&mut suites, "web");
         let name =
             |suite: &Suite| suite.name().rsplit('/').next().unwrap_or_default().replace("_test.yaml", "");
@@ -96,6 +107,8 @@ mod tests {
             ("charts/web/templates/pod.yaml", "all pod"),
             ("charts/web/templates/new.yaml", "all"),
             ("charts/web/charts/db/templates/pod.yaml", "all"),
+            ("charts/web/files/templates/pod.yaml", "all pod job"),
+            ("charts/web/mytemplates/pod.yaml", "all pod job"),
             ("charts/web/tests/job_test.yaml", "job"),
             ("charts/web/tests/__snapshot__/pod_test.yaml.snap", "pod"),
             ("charts/web/tests/v/a.yaml", "all pod job"),
@@ -103,7 +116,19 @@ mod tests {
             ("charts/webber/values.yaml", ""),
             ("README.md", ""),
         ] {
-            assert_eq!(affected(file), expected, "{file}");
+            assert_eq!(affected(file, "charts/web/tests"), expected, "{file}");
         }
+    }
+
+    #[test]
+    fn suites_beside_the_values_or_templates_of_a_chart_run_if_these_changed() {
+        for (file, expected) in [
+            ("charts/web/values.yaml", "all pod job"),
+            ("charts/web/templates/pod.yaml", "all pod"),
+            ("charts/web/job_test.yaml", "job"),
+        ] {
+            assert_eq!(affected(file, "charts/web"), expected, "{file}");
+        }
+        assert_eq!(affected("charts/web/templates/pod.yaml", "charts/web/templates"), "all pod");
     }
 }

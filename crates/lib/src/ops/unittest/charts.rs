@@ -11,8 +11,8 @@ use pintle_unittest::{Capabilities, Options};
 
 use super::{TestedChart, UnittestRequest};
 
-/// Runs `test` on every chart, and returns the results in the order of the charts. After the first error there are no more
-/// if the run is to end with it.
+/// Runs `test` on every chart, and returns the results in the order of the charts. With `fail_fast`, no chart is tested after
+/// the first error.
 pub(super) fn run(
     request: &UnittestRequest,
     test: impl Fn(&str, Options, Turn<'_>) -> TestedChart + Sync,
@@ -30,7 +30,7 @@ pub(super) fn run(
         while !stop.load(Ordering::Relaxed) {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(path) = charts.get(index) else { return };
-            // Charts share the processors, and the last of them has all: the others are nearly done.
+            // Charts share the processors. The last one gets all of them, because the others are nearly done.
             let left = (charts.len() - index).min(at_a_time);
             let options = Options { threads: processors.div_ceil(left), ..request.options };
             let tested = test(path, options, Turn { turns: &turns, index });
@@ -47,8 +47,8 @@ pub(super) fn run(
     results.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().collect()
 }
 
-/// Whether the charts have to be tested one after the other: to end with the first error, or because they write the same
-/// files, which are those of a chart that is given twice or is in another one.
+/// Whether the charts have to be tested one after the other: for `fail_fast`, or because they write the same files, as when a
+/// chart is given twice or is inside another one.
 fn must_run_in_order(request: &UnittestRequest) -> bool {
     let mut folders: Vec<PathBuf> =
         request.charts.iter().filter_map(|path| fs::canonicalize(path).ok()).collect();
@@ -57,15 +57,15 @@ fn must_run_in_order(request: &UnittestRequest) -> bool {
     request.options.fail_fast || request.rendered_folder.is_some() || overlap
 }
 
-/// What tests carry over to those of the next chart, which may be prepared, but must not begin, before that is known.
+/// The capabilities that tests carry over to the next chart, which may be prepared, but not tested, before they are known.
 #[derive(Default)]
 struct Turns {
-    /// Whose turn it is, and what is carried over so far.
+    /// The index of the chart whose turn it is, and the capabilities so far.
     current: Mutex<(usize, Capabilities)>,
     advanced: Condvar,
 }
 
-/// The turn of one chart. It ends with this, so that the next chart has its own, whatever becomes of this one.
+/// The turn of one chart. It ends when this is dropped, so that the next chart gets its turn even if this one fails.
 pub(super) struct Turn<'t> {
     turns: &'t Turns,
     index: usize,

@@ -27,7 +27,7 @@ pub(super) fn rehearse(
         chart: chart.to_owned(),
         from: (!request.settings.from.is_empty()).then(|| folder.join(&request.settings.from)),
         fixtures: request.settings.given.iter().map(|path| folder.join(path)).collect::<Vec<PathBuf>>(),
-        // The names that tests have by default are no names in a cluster.
+        // The default release name and namespace of tests are in upper case, which Kubernetes rejects.
         name: request.target.release.name.to_lowercase(),
         namespace: request.target.release.namespace.to_lowercase(),
         values: Overrides {

@@ -32,7 +32,7 @@ impl Validation<'_, '_, '_> {
                 self.fail(|| format!("last {} additionalItem(s) not allowed", count(rest.len() as i64)));
             }
             Some(Additional::Schema(id)) => {
-                // Helm's library counts these from zero again, and so the messages do.
+                // Helm's library restarts the index at zero here, so the messages must too.
                 for (index, node) in rest.iter().enumerate() {
                     self.check_inside(id, node, InstancePath::Index(self.at, index));
                 }
@@ -85,7 +85,7 @@ impl Validation<'_, '_, '_> {
 }
 
 /// The first two equal items of a list. Integers and floats of the same value are equal. Only items with the same
-/// fingerprint are compared; the work is counted, and ends when it is more than `most`.
+/// fingerprint are compared. The work is added to `work`; the search stops when it exceeds `most`.
 fn duplicates(list: &[Node], most: u64, work: &mut u64) -> Option<(usize, usize)> {
     let mut known: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     for (two, node) in list.iter().enumerate() {
@@ -107,8 +107,8 @@ fn duplicates(list: &[Node], most: u64, work: &mut u64) -> Option<(usize, usize)
     None
 }
 
-/// Hashes a value so that values that are the same have the same hash, and gives the work that it was. A text that spells
-/// a number counts as the number, because it can be the same.
+/// Hashes a value so that equal values (`same`) have equal hashes, and returns the work. A string that spells a number
+/// is hashed as the number, because they can be equal.
 fn fingerprint(node: &Node, hasher: &mut DefaultHasher) -> u64 {
     let number = match node {
         Node::Int(_) | Node::Float(_) => Decimal::from_node(node),
@@ -146,7 +146,7 @@ fn fingerprint(node: &Node, hasher: &mut DefaultHasher) -> u64 {
     }
 }
 
-/// The work of comparing a value with one that is much like it.
+/// The work of comparing a value with a nearly equal one, which is the worst case.
 fn weight(node: &Node) -> u64 {
     match node {
         Node::Str(text) => 4 + text.len() as u64 / 64,

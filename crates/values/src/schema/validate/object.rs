@@ -86,7 +86,7 @@ impl Validation<'_, '_, '_> {
         }
     }
 
-    /// A name of a property is validated as a string that is nowhere.
+    /// Validates the name of a property, as a string without a location in the instance.
     fn check_name(&mut self, id: SchemaId, name: &Str) {
         if let Err(failure) = self.validator.validate_alone(id, &Node::Str(name.clone()), self.brief) {
             let message = format!("invalid propertyName {}", quoted(name.as_bytes()));

@@ -4,7 +4,7 @@ use pintle_tree::Node;
 
 use crate::schema::rules::Schema;
 
-/// The properties or items that no rule has evaluated; `None` means none of them.
+/// Flags for the properties or items that no rule has evaluated; `None` if all are evaluated, or if the flags are not needed.
 #[derive(Default)]
 pub(super) struct Unevaluated {
     pub(super) properties: Option<Vec<bool>>,

@@ -111,7 +111,7 @@ fn read_conflicts(node: &Node, key: &str) -> Vec<FieldConflict> {
     list(node, key).iter().map(entry).collect()
 }
 
-/// A change without the texts of an object from which it could be found again.
+/// An insignificant change. Unlike other changes, it cannot be computed again from the texts of the object.
 fn insignificant_change(change: &PlannedChange) -> Node {
     let mut entries = vec![("path", change.path.as_str().into())];
     let sides = [("before", &change.before), ("after", &change.after)];

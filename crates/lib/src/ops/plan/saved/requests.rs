@@ -12,7 +12,7 @@ use crate::ops::plan::{Operation, PlanRequest, SensitivePath};
 use crate::ops::{InstallRequest, RollbackRequest, UninstallRequest, UpgradeRequest};
 use crate::options::{CrdPolicy, DeployOptions, HookLogs, Method, MethodChoice, RenderOptions, WaitStrategy};
 
-/// A word for each value of an enum, by which it is written.
+/// The name by which each value of an enum is serialized.
 type Words<T> = &'static [(T, &'static str)];
 
 const METHODS: Words<Method> = &[(Method::ServerSide, "ssa"), (Method::ClientSide, "csa")];
@@ -216,12 +216,12 @@ fn read_deploy(node: &Node) -> Option<DeployOptions> {
         force_replace: read_switch(node, "forceReplace")?,
         wait: read_word(WAITS, node, "wait")?,
         wait_for_jobs: read_switch(node, "waitForJobs")?,
-        // Plans of earlier versions know no order.
+        // Plans of earlier versions do not have this field.
         ordered: read_switch(node, "ordered").unwrap_or(false),
         timeout: Duration::from_millis(number(node, "timeoutMillis")?),
         hook_timeout: number(node, "hookTimeoutMillis").map(Duration::from_millis),
         readiness_timeout: number(node, "readinessTimeoutMillis").map(Duration::from_millis),
-        // They are code, which only callers of the library have.
+        // Rules are code and cannot be saved; only callers of the library have any.
         readiness_rules: None,
         hooks: read_switch(node, "hooks")?,
         hook_parallelism: usize::try_from(number(node, "hookParallelism")?).ok()?,
