@@ -35,6 +35,9 @@ impl<'c> Changes<'c> {
         if read.map(|path| self.absolute(&path)).any(|path| path == file) {
             return true;
         }
+        if suites.contains(file) {
+            return false;
+        }
         let chart = self.absolute(self.chart);
         let Ok(below) = file.strip_prefix(&chart) else {
             // An archive is the chart itself.
