@@ -1,6 +1,7 @@
 //! The connection and what all of its requests share: client, rate limiter, discovery cache, warnings.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
@@ -21,8 +22,12 @@ pub struct Cluster {
 #[derive(Clone)]
 struct Inner {
     client: kube::Client,
+    /// Tells connections apart, whatever their addresses say.
+    connection: u64,
     /// The server's URL, for error messages.
     address: String,
+    /// Whether the server was chosen by whoever sees its answers.
+    is_trusted: bool,
     default_namespace: String,
     limiter: Option<Arc<RateLimiter>>,
     discovery_cache: Arc<DiscoveryCache>,
@@ -52,13 +57,19 @@ impl Cluster {
     }
 
     /// Prepares a connection from the text of a kubeconfig. Certificates, keys and tokens must be inline: programs and local
-    /// files are rejected, because the author of the text may not have access to them.
+    /// files are rejected, because the author of the text may not have access to them. Nor may they have access to the server:
+    /// errors do not quote answers that are none of an API server.
     ///
     /// # Errors
     /// When the text is not a kubeconfig, or refers to programs or files.
     pub async fn from_kubeconfig(text: &str, user_agent: &str) -> Result<Self> {
         let made = connect::client_of_text(text, user_agent).await?;
-        Ok(Self::assemble(made.client, made.address, made.namespace, None))
+        let mut cluster = Self::assemble(made.client, made.address, made.namespace, None);
+        // There are no clones yet, so `get_mut` always succeeds.
+        if let Some(inner) = Arc::get_mut(&mut cluster.inner) {
+            inner.is_trusted = false;
+        }
+        Ok(cluster)
     }
 
     /// As [`Cluster::connect`], but an unusable configuration is only reported by the first request. So an invalid
@@ -149,9 +160,12 @@ impl Cluster {
         default_namespace: String,
         limiter: Option<Arc<RateLimiter>>,
     ) -> Self {
+        static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
         let inner = Inner {
             client,
+            connection: CONNECTIONS.fetch_add(1, Ordering::Relaxed),
             address,
+            is_trusted: true,
             default_namespace,
             limiter,
             discovery_cache: Arc::default(),
@@ -221,6 +235,13 @@ impl Cluster {
         &self.inner.address
     }
 
+    /// Identifies the connection and the user that it impersonates, as a cache key for what that user has read. The address would
+    /// not do: a kubeconfig may give a server that someone else runs the address of another one.
+    pub fn identity(&self) -> String {
+        let user = self.inner.impersonation.get("impersonate-user").and_then(|user| user.to_str().ok());
+        format!("{} {}", self.inner.connection, user.unwrap_or_default())
+    }
+
     /// Returns the warnings of the server since the last call, each once.
     pub fn take_warnings(&self) -> Vec<String> {
         self.inner.warnings.take()
@@ -229,6 +250,10 @@ impl Cluster {
     /// Clears the seen warnings, so that each is reported again.
     pub fn clear_warnings(&self) {
         self.inner.warnings.forget();
+    }
+
+    pub(crate) fn is_trusted(&self) -> bool {
+        self.inner.is_trusted
     }
 
     pub(crate) fn warnings(&self) -> &Warnings {

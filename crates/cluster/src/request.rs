@@ -198,7 +198,11 @@ impl Cluster {
         let header = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
         let retry_after = header.and_then(|value| value.parse().ok()).map(Duration::from_secs);
         let body = answer.into_body().collect().await.map(http_body_util::Collected::to_bytes);
-        let mut status = ApiStatus::parse(code.as_u16(), &body.unwrap_or_default());
+        let body = body.unwrap_or_default();
+        let mut status = match self.is_trusted() {
+            true => ApiStatus::parse(code.as_u16(), &body),
+            false => ApiStatus::parse_untrusted(code.as_u16(), &body),
+        };
         status.retry_after = retry_after.or(status.retry_after);
         Err(Error::Api(Box::new(status)))
     }

@@ -41,13 +41,22 @@ pub struct StatusCause {
 impl ApiStatus {
     /// Parses the body of an error response. Anything but a `Status` gets client-go's generic message for its code.
     pub fn parse(code: u16, body: &[u8]) -> Self {
-        let read = json::read_exact(body).ok().and_then(|node| match node {
-            Node::Map(map) => Some(Object::new(map)),
+        Self::parse_status(code, body).unwrap_or_else(|| Self::generic(code, &excerpt(body)))
+    }
+
+    /// As [`ApiStatus::parse`], but shows nothing of a body that is no `Status`: the server may be none of Kubernetes', and its
+    /// answer not meant for whoever chose the address.
+    pub(crate) fn parse_untrusted(code: u16, body: &[u8]) -> Self {
+        Self::parse_status(code, body).unwrap_or_else(|| Self::generic(code, &excerpt(b"")))
+    }
+
+    fn parse_status(code: u16, body: &[u8]) -> Option<Self> {
+        match json::read_exact(body).ok()? {
+            Node::Map(map) => {
+                let object = Object::new(map);
+                (object.kind() == "Status").then(|| Self::from_object(code, &object))
+            }
             _ => None,
-        });
-        match read {
-            Some(object) if object.kind() == "Status" => Self::from_object(code, &object),
-            _ => Self::generic(code, &excerpt(body)),
         }
     }
 
@@ -128,6 +137,17 @@ fn excerpt(body: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_answer_of_a_server_that_is_not_kubernetes_is_quoted_only_if_it_is_trusted() {
+        for code in [403, 406, 415, 500] {
+            assert!(ApiStatus::parse(code, b"the secret of an internal service").message.contains("secret"));
+            let hidden = ApiStatus::parse_untrusted(code, b"the secret of an internal service");
+            assert!(!hidden.message.contains("secret") && hidden.code == code, "{hidden:?}");
+        }
+        let body = br#"{"kind":"Status","message":"no","reason":"Forbidden","code":403}"#;
+        assert_eq!(ApiStatus::parse_untrusted(403, body), ApiStatus::parse(403, body));
+    }
 
     #[test]
     fn a_status_keeps_its_reason_details_and_causes() {

@@ -29,7 +29,7 @@ pub(crate) struct RequestClusters {
 }
 
 impl Clusters {
-    /// Returns the clusters of a request. `default_account` is impersonated for requests that name no service account; the
+    /// Returns the clusters of a request whose release is in the cluster of `kube_config`. `default_account` is impersonated for requests that name no service account; the
     /// rights of `own` are used if it is empty.
     ///
     /// # Errors
@@ -38,11 +38,12 @@ impl Clusters {
         &self,
         own: &Cluster,
         request: &HelmRequest,
+        kube_config: Option<&KubeConfig>,
         default_account: &str,
     ) -> Result<RequestClusters> {
         let named = request.spec.service_account_name.as_deref().filter(|name| !name.is_empty());
         let local = impersonate(own, request, named.unwrap_or(default_account))?;
-        let target = match &request.spec.kube_config {
+        let target = match kube_config {
             None => local.clone(),
             // The default account applies to the controller's own cluster only.
             Some(reference) => {

@@ -11,36 +11,32 @@ use crate::request::{Dependency, HelmRequest};
 /// How many requests the search for a dependency cycle reads.
 const MAX_CHAIN: usize = 100;
 
-/// Checks that everything that a request depends on is ready. Requests are read with the controller's own rights, other
-/// objects with those of the request.
+/// Checks that everything that a request depends on is ready. All of it is read by `cluster`, with the rights of the request.
 ///
 /// # Errors
-/// What is not ready, or that requests wait for each other.
-pub(crate) async fn check(own: &Cluster, cluster: &Cluster, request: &HelmRequest) -> Result<()> {
+/// What is not ready or must not be read, or that requests wait for each other.
+pub(crate) async fn check(cluster: &Cluster, request: &HelmRequest) -> Result<()> {
     for dependency in &request.spec.depends_on {
         let namespace = dependency.namespace.as_deref().filter(|name| !name.is_empty());
         let namespace = namespace.unwrap_or(request.namespace());
         let reason = match is_request(dependency) {
-            true => {
-                let found = own.get_by_name(&crds::helm_requests(), namespace, &dependency.name).await?;
-                let reason = match (&found, expression(dependency)) {
-                    (Some(object), Some(expression)) => evaluate(expression, request, object)?,
-                    _ => request_reason(found.as_ref()),
-                };
-                if reason.is_some()
-                    && let Some(cycle) = cycle(own, request, namespace, &dependency.name).await?
-                {
-                    return Err(Error::DependencyCycle(cycle));
-                }
-                reason
-            }
-            false => object_reason(cluster, request, dependency, namespace).await?,
+            true => request_reason(cluster, request, dependency, namespace).await,
+            false => object_reason(cluster, request, dependency, namespace).await,
         };
-        if let Some(reason) = reason {
-            let mut dependency = dependency.clone();
-            dependency.namespace = Some(namespace.to_owned());
-            return Err(Error::DependencyNotReady { dependency: Box::new(dependency), reason });
+        let reason = match reason {
+            // It may become readable without a change of the request, as it may become ready.
+            Err(Error::Cluster(error)) if error.is_forbidden() => Some(error.to_string()),
+            reason => reason?,
+        };
+        let Some(reason) = reason else { continue };
+        if is_request(dependency)
+            && let Some(cycle) = cycle(cluster, request, namespace, &dependency.name).await?
+        {
+            return Err(Error::DependencyCycle(cycle));
         }
+        let mut dependency = dependency.clone();
+        dependency.namespace = Some(namespace.to_owned());
+        return Err(Error::DependencyNotReady { dependency: Box::new(dependency), reason });
     }
     Ok(())
 }
@@ -49,9 +45,24 @@ fn is_request(dependency: &Dependency) -> bool {
     dependency.kind.as_deref().is_none_or(|kind| kind.is_empty() || kind == "HelmRequest")
 }
 
-/// Why a request is not ready; `None` if it is.
-fn request_reason(found: Option<&Object>) -> Option<String> {
-    let Some(object) = found else { return Some("it does not exist".to_owned()) };
+/// Why another request is not ready; `None` if it is.
+async fn request_reason(
+    cluster: &Cluster,
+    request: &HelmRequest,
+    dependency: &Dependency,
+    namespace: &str,
+) -> Result<Option<String>> {
+    let found = cluster.get_by_name(&crds::helm_requests(), namespace, &dependency.name).await?;
+    let Some(object) = found else { return Ok(Some("it does not exist".to_owned())) };
+    match expression(dependency) {
+        Some(expression) => evaluate(expression, request, &object),
+        None => Ok(condition_reason(&object, namespace == request.namespace())),
+    }
+}
+
+/// Why the conditions of a request say that it is not ready; `None` if they do not. The message, which may hold anything of the
+/// release, stays in its namespace.
+fn condition_reason(object: &Object, is_local: bool) -> Option<String> {
     if object.int(&["metadata", "generation"]) != object.int(&["status", "observedGeneration"]) {
         return Some("its last change was not handled yet".to_owned());
     }
@@ -61,7 +72,8 @@ fn request_reason(found: Option<&Object>) -> Option<String> {
     match text("status") {
         "True" => None,
         _ if text("message").is_empty() => Some("it has no condition Ready".to_owned()),
-        _ => Some(text("message").to_owned()),
+        _ if is_local => Some(text("message").to_owned()),
+        _ => Some("see its condition Ready".to_owned()),
     }
 }
 
@@ -82,7 +94,12 @@ async fn object_reason(
         return evaluate(expression, request, &object);
     }
     let readiness = wait::ready(&object);
-    Ok((readiness.status != wait::Status::Current).then_some(readiness.message))
+    Ok(match readiness.status {
+        wait::Status::Current => None,
+        // The message is that of the object's conditions, and stays in its namespace.
+        _ if id.namespace == request.namespace() => Some(readiness.message),
+        _ => Some("see its status".to_owned()),
+    })
 }
 
 fn expression(dependency: &Dependency) -> Option<&str> {
@@ -105,13 +122,22 @@ fn evaluate_json(
     match Expression::parse(expression)?.evaluate([("self", own), ("dep", dependency)])? {
         Evaluation::True => Ok(None),
         Evaluation::False => Ok(Some(format!("readyExpr `{expression}` is false"))),
-        Evaluation::MissingField(key) => Ok(Some(format!("it has no `{key}` yet"))),
+        Evaluation::MissingField(Some(key)) => Ok(Some(format!("it has no `{key}` yet"))),
+        Evaluation::MissingField(None) => {
+            Ok(Some(format!("readyExpr `{expression}` reads a key that is missing")))
+        }
         Evaluation::MissingVariable(name) => Err(format!("there is no `{name}`; there are self and dep")),
     }
 }
 
-/// The requests that wait for each other, if following the dependencies from one leads back to the request.
-async fn cycle(own: &Cluster, request: &HelmRequest, namespace: &str, name: &str) -> Result<Option<String>> {
+/// The requests that wait for each other, if following the dependencies from one leads back to the request. Requests that must not
+/// be read are not followed.
+async fn cycle(
+    cluster: &Cluster,
+    request: &HelmRequest,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<String>> {
     let home = (request.namespace().to_owned(), request.name().to_owned());
     let mut open = vec![vec![(namespace.to_owned(), name.to_owned())]];
     let mut seen = Vec::new();
@@ -126,7 +152,10 @@ async fn cycle(own: &Cluster, request: &HelmRequest, namespace: &str, name: &str
             continue;
         }
         seen.push(last.clone());
-        let found = own.get_by_name(&crds::helm_requests(), &last.0, &last.1).await?;
+        let found = match cluster.get_by_name(&crds::helm_requests(), &last.0, &last.1).await {
+            Err(error) if error.is_forbidden() => None,
+            found => found?,
+        };
         let found = found.and_then(|object| serde_json::from_slice::<HelmRequest>(&object.to_json()).ok());
         for dependency in
             found.iter().flat_map(|found| &found.spec.depends_on).filter(|next| is_request(next))

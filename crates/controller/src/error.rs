@@ -1,6 +1,6 @@
 //! What can go wrong in a reconciliation, and what is reported about it.
 
-use crate::request::Dependency;
+use crate::request::{DELETION_POLICY_ANNOTATION, Dependency, ORPHAN};
 
 /// The result of a part of a reconciliation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -43,6 +43,17 @@ pub enum Error {
         /// The other request.
         owner: String,
     },
+    /// The release that the request had before cannot be uninstalled.
+    #[error(
+        "release {release}, which the request had before, cannot be uninstalled: {source}; to leave it as it is, set the \
+         annotation {DELETION_POLICY_ANNOTATION}: {ORPHAN}"
+    )]
+    FormerRelease {
+        /// The release.
+        release: String,
+        /// Why.
+        source: Box<Error>,
+    },
     /// An operation of the library failed.
     #[error("{0}")]
     Operation(#[from] Box<pintle::Error>),
@@ -69,6 +80,7 @@ impl Error {
             Error::DependencyNotReady { .. } => "DependencyNotReady",
             Error::DependencyCycle(_) => "DependencyCycle",
             Error::OwnedByAnother { .. } => "OwnedByAnotherRequest",
+            Error::FormerRelease { .. } => "UninstallFailed",
             Error::Operation(_) | Error::Cluster(_) => "ReconcileError",
         }
     }
@@ -82,6 +94,7 @@ impl Error {
             Error::Values(_) => "values",
             Error::Plan(_) => "plan",
             Error::DependencyNotReady { .. } | Error::DependencyCycle(_) => "dependencies",
+            Error::FormerRelease { .. } => "uninstall",
             Error::OwnedByAnother { .. } | Error::Operation(_) | Error::Cluster(_) => "reconcile",
         }
     }

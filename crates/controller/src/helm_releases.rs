@@ -53,7 +53,7 @@ impl HelmLookup {
     }
 
     async fn has_none_at(&self, now: Instant, namespace: &str, name: &str) -> bool {
-        let entry = self.releases.entry(format!("{} {} {namespace}", self.cluster.address(), self.user));
+        let entry = self.releases.entry(format!("{} {} {namespace}", self.cluster.identity(), self.user));
         let mut entry = entry.lock().await;
         let is_alone =
             entry.asked.replace(now).is_none_or(|asked| now.saturating_duration_since(asked) > CLOSE);

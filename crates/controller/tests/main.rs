@@ -6,6 +6,8 @@ mod failures;
 mod interrupted;
 mod lifecycle;
 mod options;
+mod ownership;
 mod process;
 mod sources;
 mod support;
+mod tenants;

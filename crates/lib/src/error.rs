@@ -519,6 +519,14 @@ pub enum Error {
         /// Why its objects could not be deleted.
         second: Box<Error>,
     },
+    /// The versions of the release do not satisfy the precondition of the operation.
+    #[error("release {name} is left as it is: {reason}")]
+    PreconditionFailed {
+        /// The release.
+        name: String,
+        /// Why they do not.
+        reason: String,
+    },
     /// The release was uninstalled before, and its history is kept.
     #[error("the release named {name:?} is already deleted")]
     AlreadyDeleted {

@@ -72,7 +72,7 @@ impl NativeStore {
     /// The shared history cache, if there is one, with the key of a release.
     fn shared(&self, namespace: &str, name: &str) -> Option<(&HistoryCache, histories::Key)> {
         let histories = self.histories.as_deref()?;
-        Some((histories, (self.cluster.address().to_owned(), namespace.to_owned(), name.to_owned())))
+        Some((histories, (self.cluster.identity(), namespace.to_owned(), name.to_owned())))
     }
 
     /// Caches a version after it was written.

@@ -154,10 +154,14 @@ impl Charts {
         login: Option<(String, String)>,
         signer: Option<Key>,
     ) -> Result<(Fetched, RecordedSource)> {
+        // Cached archives are found by the digest that an index declares, and anyone may declare one. What was fetched with a
+        // login is only found with the same login.
+        let folder =
+            login.as_ref().map_or_else(|| self.folder.clone(), |login| self.folder.join(login_digest(login)));
         let folders = Folders {
-            repository_config: self.folder.join("repositories.yaml"),
-            repository_cache: self.folder.join("repository"),
-            content_cache: self.folder.join("content"),
+            repository_config: folder.join("repositories.yaml"),
+            repository_cache: folder.join("repository"),
+            content_cache: folder.join("content"),
         };
         let settings = Settings {
             login: login.map(|(user, password)| Login::Password { user, password }),
@@ -282,10 +286,15 @@ fn wanted(source: &ChartSource, login: &Option<(String, String)>) -> Wanted {
     Wanted { reference, version: source.version.clone().unwrap_or_default(), repo_url, access }
 }
 
+/// Identifies a login in cache keys.
+fn login_digest((user, password): &(String, String)) -> String {
+    hex(&Sha256::digest(format!("{user}\n{password}")))
+}
+
 /// The cache key of a reference. Credentials are part of it, so that nobody gets a chart by the login of another; only their
 /// digest is kept. So is the key of the signer, or an unverified chart could pass as verified.
 fn key(source: &ChartSource, login: &Option<(String, String)>, signer: Option<&Key>) -> String {
-    let login = login.as_ref().map(|(user, password)| hex(&Sha256::digest(format!("{user}\n{password}"))));
+    let login = login.as_ref().map(login_digest);
     let text = |part: &Option<String>| part.clone().unwrap_or_default();
     [
         text(&source.repository),

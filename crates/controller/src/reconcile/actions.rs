@@ -320,7 +320,8 @@ impl Reconciliation<'_> {
         Ok(format!("rolled back to version {good} as version {}", version.number))
     }
 
-    fn uninstall_request(&self, name: &str, namespace: &str) -> Result<UninstallRequest> {
+    /// The uninstall of a release that this request installed or adopted; any other is refused.
+    pub(super) fn uninstall_request(&self, name: &str, namespace: &str) -> Result<UninstallRequest> {
         let options = &self.request.spec.uninstall;
         let run = RunOptions {
             disable_hooks: options.disable_hooks,
@@ -339,6 +340,7 @@ impl Reconciliation<'_> {
                 Propagation::Orphan => PropagationPolicy::Orphan,
             },
             deploy: self.deploy_options(Action::Uninstall, &run)?,
+            precondition: Some(self.is_ours()),
             ..UninstallRequest::default()
         })
     }
@@ -350,54 +352,6 @@ impl Reconciliation<'_> {
         request.keep_history = false;
         Box::pin(ops::uninstall(session, &request, log)).await?;
         Ok(format!("uninstalled {name}"))
-    }
-
-    /// Uninstalls the release that the request had before its name or one of its namespaces changed.
-    pub(super) async fn uninstall_former_release(&mut self, cluster: &Cluster) -> Result<()> {
-        let (name, namespace) = (self.status.release_name.clone(), self.status.release_namespace.clone());
-        let storage = self.status.storage_namespace().to_owned();
-        let is_same = name == self.request.release_name()
-            && namespace == self.request.release_namespace()
-            && storage == self.request.storage_namespace();
-        if name.is_empty() || is_same {
-            return Ok(());
-        }
-        let session = &self.session(cluster, &namespace, &storage)?;
-        let request = self.uninstall_request(&name, &namespace)?;
-        Box::pin(ops::uninstall(session, &request, &mut Collected::default())).await?;
-        self.status.release_name.clear();
-        self.status.release_namespace.clear();
-        self.status.storage_namespace.clear();
-        self.status.history.clear();
-        self.status.inventory.clear();
-        let text = format!("uninstalled {namespace}/{name}, because the request names another release now");
-        self.succeeded(Action::Uninstall, "UninstallSucceeded", &text);
-        self.status.remove_condition(crate::conditions::REMEDIATED);
-        Ok(())
-    }
-
-    /// Uninstalls the release of a request that is being deleted.
-    pub(super) async fn uninstall_for_deletion(&mut self) -> std::result::Result<(), LastError> {
-        let failed = |error: Error| LastError {
-            step: "uninstall".to_owned(),
-            message: error.to_string(),
-            ..LastError::default()
-        };
-        let (name, namespace) = (self.status.release_name.clone(), self.status.release_namespace.clone());
-        let cluster = self.clusters().await.map_err(failed)?.target;
-        let session = self.session(&cluster, &namespace, self.status.storage_namespace()).map_err(failed)?;
-        let request = self.uninstall_request(&name, &namespace).map_err(failed)?;
-        let mut collected = Collected::default();
-        let begin = Instant::now();
-        let outcome = Box::pin(ops::uninstall(&session, &request, &mut collected)).await;
-        let word = if outcome.is_ok() { "success" } else { "failure" };
-        self.reconciler.metrics.action("uninstall", word, begin.elapsed());
-        match outcome {
-            Ok(_) => Ok(()),
-            // Already deleted, with its history kept.
-            Err(pintle::Error::AlreadyDeleted { .. }) => Ok(()),
-            Err(error) => Err(last_error("uninstall", &error, collected)),
-        }
     }
 
     async fn test(&mut self, session: &Session, history: &[Summary], log: &mut Collected) -> Result<String> {
@@ -461,7 +415,7 @@ fn describe_chart(desired: &Desired) -> String {
     format!("chart {}-{}", metadata.name, metadata.version)
 }
 
-fn last_error(step: &str, error: &pintle::Error, collected: Collected) -> LastError {
+pub(super) fn last_error(step: &str, error: &pintle::Error, collected: Collected) -> LastError {
     LastError {
         step: step.to_owned(),
         object: collected.blocking_object().unwrap_or_default(),

@@ -2,8 +2,9 @@
 //! is executed once its digest is approved.
 //!
 //! The objects are kept in a Secret, because they may hold secrets and random values that no second rendering would give
-//! again. Before it is executed, an approved plan is computed again on the live state; if that has changed what would happen,
-//! the digest differs and the new plan waits.
+//! again. Whoever may write Secrets may edit it, so the objects are compared with the approved digest each time before they are
+//! deployed. Before the first try, the plan is computed again on the live state, too; if that has changed what would happen, the
+//! digest differs and the new plan waits.
 
 use std::io::{Read as _, Write as _};
 use std::sync::Arc;
@@ -41,6 +42,8 @@ const MAX_PLAN: u64 = 64 << 20;
 /// The annotation of the Secret with the digest of chart and values that it was rendered from.
 const CONFIG_ANNOTATION: &str = "helm.sh/request-digest";
 const KEY: &str = "objects.yaml.gz";
+/// The length of each part of a plan's digest; 160 bits.
+const DIGEST_DIGITS: usize = 40;
 
 impl Reconciliation<'_> {
     /// Returns the objects of the plan if it is approved. Otherwise the status says what waits for an approval.
@@ -53,14 +56,21 @@ impl Reconciliation<'_> {
         history: &[Summary],
     ) -> Result<Option<Vec<u8>>> {
         let saved = load(local, &self.request, &desired.digest).await?;
-        if saved.is_some() && self.status.last_attempted_digest == desired.digest {
-            // What was approved and tried before is tried again.
+        let approval = self.request.annotation(APPROVE_ANNOTATION);
+        let was_tried = self.status.last_attempted_digest == desired.digest;
+        // What was approved and tried before is tried again. A try that failed has changed live objects, so that what would
+        // happen to them is not compared, but the objects of the plan are: anyone may have edited the Secret since then.
+        if let Some(objects) = saved.as_ref().filter(|_| was_tried)
+            && approval
+                .split_once('-')
+                .is_some_and(|(approved, _)| approved == objects_digest(&desired.digest, objects))
+        {
             self.clear_plan();
             return Ok(saved);
         }
         let (objects, plan) = self.plan(session, action, desired, history, saved.clone()).await?;
         let digest = digest(&plan, &desired.digest, &objects);
-        if saved.is_some() && self.request.annotation(APPROVE_ANNOTATION) == digest {
+        if saved.is_some() && approval == digest {
             self.clear_plan();
             return Ok(Some(objects));
         }
@@ -142,14 +152,11 @@ impl Reconciliation<'_> {
     }
 }
 
-/// The digest of a plan: what it was made from, the objects, and what would happen to which field. The values of fields are
-/// part of the objects.
+/// The digest of a plan, in two parts: the objects with what they were made from, and what would happen to which field. The values
+/// of fields are part of the objects.
 fn digest(plan: &ReleasePlan, config: &str, objects: &[u8]) -> String {
     let mut hash = Sha256::new();
-    for part in [plan.operation.name(), config] {
-        hash.update(part.as_bytes());
-        hash.update(b"\n");
-    }
+    hash.update(plan.operation.name().as_bytes());
     hash.update(plan.from.unwrap_or_default().to_be_bytes());
     for object in &plan.objects {
         hash.update(format!("{} {}\n", object.action.name(), name(&object.id)).as_bytes());
@@ -157,8 +164,16 @@ fn digest(plan: &ReleasePlan, config: &str, objects: &[u8]) -> String {
             hash.update(format!("  {}\n", change.path).as_bytes());
         }
     }
+    format!("{}-{}", objects_digest(config, objects), &hex(&hash.finalize())[..DIGEST_DIGITS])
+}
+
+/// The digest of the objects of a plan and of the chart and values that they were rendered from.
+fn objects_digest(config: &str, objects: &[u8]) -> String {
+    let mut hash = Sha256::new();
+    hash.update(config.as_bytes());
+    hash.update(b"\n");
     hash.update(objects);
-    hex(&hash.finalize())[..40].to_owned()
+    hex(&hash.finalize())[..DIGEST_DIGITS].to_owned()
 }
 
 fn name(id: &ObjectId) -> String {

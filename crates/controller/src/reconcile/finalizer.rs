@@ -2,16 +2,18 @@
 
 use pintle::cluster::{PatchType, WriteParams};
 use pintle::objects::{Object, ObjectId};
-use pintle::release::Summary;
 use serde_json::json;
 
+use super::actions::last_error;
+use super::location::Location;
 use super::status::backoff;
 use super::{Reconciliation, Requeue};
+use crate::FIELD_MANAGER;
 use crate::conditions::{READY, RECONCILING};
 use crate::error::{Error, Result};
 use crate::events::Kind;
+use crate::report::Collected;
 use crate::request::{DELETION_POLICY_ANNOTATION, FINALIZER, LastError, ORPHAN, Phase};
-use crate::{FIELD_MANAGER, stamp};
 
 impl Reconciliation<'_> {
     /// Uninstalls the release of a request that is being deleted, and removes the finalizer.
@@ -19,52 +21,51 @@ impl Reconciliation<'_> {
         if !self.request.has_finalizer() {
             return Ok(Requeue(None));
         }
-        let orphans = self.request.annotation(DELETION_POLICY_ANNOTATION) == ORPHAN;
         // As in Flux, a suspended release is left alone to the end.
-        let uninstalls = !orphans && !self.request.spec.suspend;
-        if uninstalls
-            && self.status.release_name.is_empty()
-            && let Err(error) = self.find_unreported_release().await
-        {
-            let error = LastError {
-                step: error.step().to_owned(),
-                message: error.to_string(),
-                ..LastError::default()
-            };
-            return self.note_failed_deletion(error).await;
-        }
-        if uninstalls && !self.status.release_name.is_empty() {
-            if self.status.phase != Phase::Deleting {
+        if !self.orphans_releases() && !self.request.spec.suspend {
+            let reported = Location::of_status(&self.status);
+            if reported.is_some() && self.status.phase != Phase::Deleting {
                 self.status.phase = Phase::Deleting;
                 self.condition(RECONCILING, true, "Progressing", "Running 'uninstall' action");
                 self.write_status().await?;
             }
-            if let Err(error) = self.uninstall_for_deletion().await {
-                return self.note_failed_deletion(error).await;
+            // The release may be where no status says: a controller that was killed may have installed it without writing the
+            // status, and the request may have changed since then.
+            let wanted = Location::of_request(&self.request);
+            let unreported = (reported.as_ref() != Some(&wanted)).then_some(wanted);
+            for (location, is_reported) in reported
+                .iter()
+                .map(|location| (location, true))
+                .chain(unreported.iter().map(|location| (location, false)))
+            {
+                if let Err(error) = self.uninstall_for_deletion(location, is_reported).await {
+                    return self.note_failed_deletion(error).await;
+                }
             }
         }
         self.remove_finalizer().await?;
         Ok(Requeue(None))
     }
 
-    /// Finds the release of a request whose status has none. A controller that was killed may have installed it and not
-    /// written the status.
-    async fn find_unreported_release(&mut self) -> Result<()> {
-        // Without a connection, or the right to read the records, nothing can have been installed.
-        let Ok(clusters) = self.clusters().await else { return Ok(()) };
-        let storage = self.request.storage_namespace().to_owned();
-        let session = self.session(&clusters.target, self.request.release_namespace(), &storage);
-        let Ok(session) = session else { return Ok(()) };
-        let history = match self.history(&session).await {
-            Err(Error::Operation(error)) if error.is_forbidden_store() => return Ok(()),
-            history => history?,
-        };
-        let is_ours =
-            |newest: &Summary| stamp::owner(newest).is_some_and(|owner| owner.uid == self.request.uid());
-        if history.last().is_some_and(is_ours) {
-            self.note_history(&history);
+    /// Uninstalls the release at a location, if it is that of the request.
+    async fn uninstall_for_deletion(
+        &mut self,
+        location: &Location,
+        is_reported: bool,
+    ) -> std::result::Result<(), LastError> {
+        let mut collected = Collected::default();
+        match self.uninstall_at(location, &mut collected).await {
+            Ok(_) => Ok(()),
+            // Without a connection, or the right to read the records, nothing can have been installed.
+            Err(Error::KubeConfig(_) | Error::InvalidSpec(_)) if !is_reported => Ok(()),
+            Err(Error::Operation(error)) if !is_reported && error.is_forbidden_store() => Ok(()),
+            Err(Error::Operation(error)) => Err(last_error("uninstall", &error, collected)),
+            Err(error) => Err(LastError {
+                step: "uninstall".to_owned(),
+                message: error.to_string(),
+                ..LastError::default()
+            }),
         }
-        Ok(())
     }
 
     async fn note_failed_deletion(&mut self, error: LastError) -> Result<Requeue> {

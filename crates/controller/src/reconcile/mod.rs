@@ -4,13 +4,14 @@ mod actions;
 mod approval;
 mod drift;
 mod finalizer;
+mod location;
 mod status;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use pintle::cluster::store::HistoryCache;
-use pintle::cluster::{Cluster, crds};
+use pintle::cluster::{Cluster, ListParams, crds};
 use pintle::objects::Object;
 use pintle::release::{Status, Summary};
 use pintle::{Cancel, Clock, LeaseHolder, Session};
@@ -26,7 +27,7 @@ use crate::health;
 use crate::helm_releases::HelmReleases;
 use crate::metrics::Metrics;
 use crate::request::{
-    Approval, DriftMode, FORCE_ANNOTATION, HelmRequest, HelmRequestStatus, HistoryEntry, Phase,
+    Approval, DriftMode, FORCE_ANNOTATION, HelmRequest, HelmRequestStatus, HistoryEntry, KubeConfig, Phase,
     RECONCILE_ANNOTATION, RESET_ANNOTATION,
 };
 use crate::state::{Action, Attempts, Facts, Newest, Next, Tests};
@@ -191,8 +192,13 @@ impl<'r> Reconciliation<'r> {
 
     /// The clusters of the request, with its rights.
     async fn clusters(&self) -> Result<RequestClusters> {
+        self.clusters_at(self.request.spec.kube_config.as_ref()).await
+    }
+
+    /// The same, for a release in the cluster of a kubeconfig.
+    async fn clusters_at(&self, kube_config: Option<&KubeConfig>) -> Result<RequestClusters> {
         let Reconciler { cluster, clusters, default_service_account, .. } = self.reconciler;
-        clusters.connections.of(cluster, &self.request, default_service_account).await
+        clusters.connections.of(cluster, &self.request, kube_config, default_service_account).await
     }
 
     async fn suspend(&mut self) -> Result<Requeue> {
@@ -209,8 +215,8 @@ impl<'r> Reconciliation<'r> {
             self.status.last_handled_reset_at = self.request.annotation(RESET_ANNOTATION).to_owned();
         }
         let clusters = self.clusters().await?;
-        dependency::check(&self.reconciler.cluster, &clusters.local, &self.request).await?;
-        self.uninstall_former_release(&clusters.target).await?;
+        dependency::check(&clusters.local, &self.request).await?;
+        self.uninstall_former_release().await?;
         let storage = self.request.storage_namespace().to_owned();
         let session = self.session(&clusters.target, self.request.release_namespace(), &storage)?;
         let fresh = self.is_reconcile_requested();
@@ -331,15 +337,30 @@ impl<'r> Reconciliation<'r> {
         if owner.uid == self.request.uid() || newest.status == Status::Uninstalled {
             return Ok(());
         }
-        let own = &self.reconciler.cluster;
-        let found = own.get_metadata(&crds::helm_requests(), &owner.namespace, &owner.name).await?;
-        match found {
-            Some(other) if other.uid() == owner.uid => Err(Error::OwnedByAnother {
+        match self.is_existing(&owner).await? {
+            true => Err(Error::OwnedByAnother {
                 release: newest.name.clone(),
                 owner: format!("{}/{}", owner.namespace, owner.name),
             }),
-            _ => Ok(()),
+            false => Ok(()),
         }
+    }
+
+    /// Whether the request that a record names exists. This is the only thing that is read about other requests with the
+    /// controller's own rights, or a request that must not read them could take over their releases. It says nothing to
+    /// whoever does not know the uid.
+    async fn is_existing(&self, owner: &stamp::Owner) -> Result<bool> {
+        let own = &self.reconciler.cluster;
+        let found = own.get_metadata(&crds::helm_requests(), &owner.namespace, &owner.name).await?;
+        if found.is_some_and(|found| found.uid() == owner.uid) {
+            return Ok(true);
+        }
+        if !owner.is_shortened() {
+            return Ok(false);
+        }
+        let params = ListParams { metadata_only: true, ..ListParams::default() };
+        let all = own.list(&crds::helm_requests(), &owner.namespace, &params).await?;
+        Ok(all.iter().any(|found| found.uid() == owner.uid))
     }
 
     /// Notes the history after an install or upgrade that succeeded, where it is known without reading the records again. Tests
@@ -377,9 +398,9 @@ impl<'r> Reconciliation<'r> {
         if let Some(newest) = history.last() {
             self.status.current_version = version_id(newest);
             self.status.chart_version.clone_from(&newest.chart_version);
-            self.status.release_name = self.request.release_name();
-            self.status.release_namespace = self.request.release_namespace().to_owned();
-            self.status.storage_namespace = self.request.storage_namespace().to_owned();
+        }
+        if stamp::is_managed_by(history, &uid) {
+            self.note_location();
         }
     }
 

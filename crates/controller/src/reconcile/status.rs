@@ -32,6 +32,11 @@ impl Reconciliation<'_> {
         let text = format!("Running '{}' action with timeout of {}s", action.as_str(), timeout.as_secs());
         self.status.observed_generation = self.request.generation();
         self.status.phase = Phase::Progressing;
+        if matches!(action, Action::Install | Action::Upgrade) {
+            // Before the records can say it, so that a release is found even if the controller is killed and the request
+            // names another one then.
+            self.note_location();
+        }
         self.condition(RECONCILING, true, "Progressing", &text);
         self.status.remove_condition(STALLED);
         // A release that is being changed is not ready, or `kubectl wait` would not wait for the change. Tests and

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::KubeConfig;
+
 /// The status of a `HelmRequest`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -12,7 +14,8 @@ pub struct HelmRequestStatus {
     pub phase: Phase,
     /// The conditions.
     pub conditions: Vec<Condition>,
-    /// The release; it is uninstalled when the request names another.
+    /// The release. It is uninstalled when the request names another, if its records say that the request installed or adopted
+    /// it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub release_name: String,
     /// Its namespace.
@@ -21,6 +24,9 @@ pub struct HelmRequestStatus {
     /// The namespace of its records, if that is another one.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub storage_namespace: String,
+    /// The Secret with the kubeconfig of its cluster, if that is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kube_config: Option<KubeConfig>,
     /// The id of its current version.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub current_version: String,
@@ -79,6 +85,17 @@ impl HelmRequestStatus {
     /// The namespace of the records of the release.
     pub fn storage_namespace(&self) -> &str {
         if self.storage_namespace.is_empty() { &self.release_namespace } else { &self.storage_namespace }
+    }
+
+    /// Forgets a release that the request no longer has.
+    pub(crate) fn forget_release(&mut self) {
+        self.release_name.clear();
+        self.release_namespace.clear();
+        self.storage_namespace.clear();
+        self.kube_config = None;
+        self.current_version.clear();
+        self.history.clear();
+        self.inventory.clear();
     }
 }
 
@@ -220,6 +237,9 @@ impl HelmRequestStatus {
             plan_summary: text(),
             plan_objects: vec![text()],
             storage_namespace: text(),
+            kube_config: Some(KubeConfig {
+                secret_ref: super::SecretKeyReference { name: text(), key: Some(text()) },
+            }),
             last_error: Some(LastError {
                 object: text(),
                 events: vec![text()],

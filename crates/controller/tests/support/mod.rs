@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use http_body_util::Either;
+use kube::client::Body;
 use pintle::cluster::store::NativeStore;
 use pintle::cluster::{Cluster, PatchType, WriteParams, crds};
 use pintle::embedded::{Api, Embedded};
@@ -73,7 +75,11 @@ pub(crate) struct Gate {
     left: Arc<Mutex<Option<usize>>>,
     stopped: Arc<Notify>,
     is_open: Arc<watch::Sender<bool>>,
+    /// Which requests are forbidden, by user, method and path.
+    rule: Arc<Mutex<Option<Rule>>>,
 }
+
+type Rule = Box<dyn Fn(&str, &str, &str) -> bool + Send>;
 
 impl Gate {
     /// Blocks write requests after this number.
@@ -85,6 +91,23 @@ impl Gate {
     pub(crate) fn release(&self) {
         *self.left.lock().unwrap() = None;
         self.is_open.send_replace(true);
+    }
+
+    /// Forbids requests by user (empty for the controller itself), method and path.
+    pub(crate) fn forbid(&self, rule: impl Fn(&str, &str, &str) -> bool + Send + 'static) {
+        *self.rule.lock().unwrap() = Some(Box::new(rule));
+    }
+
+    /// The answer to a request that is forbidden.
+    fn refusal(&self, user: &str, method: &str, path: &str) -> Option<http::Response<Body>> {
+        let rule = self.rule.lock().unwrap();
+        if !rule.as_ref().is_some_and(|rule| rule(user, method, path)) {
+            return None;
+        }
+        let message = format!("{path} is forbidden: User \"{user}\" cannot {method} it");
+        let status = serde_json::json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403, "message": message});
+        let answer = http::Response::builder().status(403).header("content-type", "application/json");
+        Some(answer.body(Body::from(status.to_string().into_bytes())).unwrap())
     }
 
     /// Completes once a request is blocked.
@@ -209,7 +232,10 @@ impl TestCluster {
                     let user = header.map_or("", |user| user.to_str().unwrap()).to_owned();
                     let line = format!("{} {} {user}", request.method(), request.uri());
                     gate.before(&line, *request.method() != "GET").await;
-                    api.handle(request).await
+                    match gate.refusal(&user, request.method().as_str(), request.uri().path()) {
+                        Some(refusal) => refusal.map(Either::Left),
+                        None => api.handle(request).await.map(Either::Right),
+                    }
                 }
             },
             "default",
@@ -306,6 +332,38 @@ impl TestCluster {
         history.into_iter().map(|version| (version.number, version.status)).collect()
     }
 
+    /// Installs the chart of most tests as someone would by hand.
+    pub(crate) async fn install_by_hand(&self, name: &str, text: &str) {
+        let chart = self.archive("1.0.0", &[("templates/all.yaml", TEMPLATE)]);
+        let chart = pintle::chart::load_archive(&chart[..], &mut Vec::new()).unwrap();
+        let values = format!("text: {text}\n");
+        let request = pintle::ops::InstallRequest {
+            loaded: Some(Arc::new(chart)),
+            name: name.to_owned(),
+            namespace: "default".to_owned(),
+            values: pintle::values::Overrides {
+                files: vec!["values".to_owned()],
+                fetched: [("values".to_owned(), values.into_bytes())].into(),
+                ..Default::default()
+            },
+            ..Default::default()
+        };
+        pintle::ops::install(&self.session(), &request, &mut Silent).await.unwrap();
+    }
+
+    /// A session with all rights.
+    pub(crate) fn session(&self) -> Session {
+        Session::new(self.cluster.clone(), Arc::new(NativeStore::new(self.cluster.clone())))
+    }
+
+    /// Deletes a request and reconciles it until it is gone.
+    pub(crate) async fn delete_request(&self, reconciler: &Reconciler, name: &str) {
+        self.delete("helm.sh/v3", "HelmRequest", name).await;
+        self.reconcile(reconciler, name).await;
+        let left = self.read(name).await;
+        assert!(left.is_none(), "{:?}", left.unwrap().status);
+    }
+
     /// The text that a release has in the cluster.
     pub(crate) async fn text(&self, name: &str) -> Option<String> {
         let object = self.cluster.get(&ObjectId::new("v1", "ConfigMap", "default", name)).await.unwrap()?;
@@ -321,10 +379,20 @@ impl TestCluster {
         );
         let body = serde_json::json!({"spec": {"replicas": replicas}}).to_string();
         let request = http::Request::patch(uri).header("content-type", "application/merge-patch+json");
-        let answer =
-            self.api.handle(request.body(kube::client::Body::from(body.into_bytes())).unwrap()).await;
+        let answer = self.api.handle(request.body(Body::from(body.into_bytes())).unwrap()).await;
         assert!(answer.status().is_success(), "{}", answer.status());
     }
+}
+
+/// The Secret `name` with a kubeconfig for a server.
+pub(crate) fn kubeconfig_secret(name: &str, server: &str) -> String {
+    let kubeconfig = format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: a\nclusters: [{{name: a, cluster: {{server: '{server}'}}}}]\ncontexts: [{{name: a, context: {{cluster: a, user: a}}}}]\nusers: [{{name: a, user: {{token: t}}}}]\n"
+    );
+    format!(
+        "apiVersion: v1\nkind: Secret\nmetadata: {{name: {name}, namespace: default}}\nstringData: {{value: {}}}\n",
+        serde_json::to_string(&kubeconfig).unwrap()
+    )
 }
 
 /// Serves an embedded cluster on a port, as another cluster; gives its URL.

@@ -135,7 +135,7 @@ pub use template::{Layout, TemplateRequest, Templated, shown_only, template};
 #[cfg(feature = "cluster")]
 pub use test::{PodLog, TestRequest, Tested, test};
 #[cfg(feature = "cluster")]
-pub use uninstall::{UninstallRequest, Uninstalled, uninstall};
+pub use uninstall::{HistoryPrecondition, UninstallRequest, Uninstalled, uninstall};
 #[cfg(feature = "unittest")]
 pub use unittest::{TestedChart, UnittestHost, UnittestRequest, unittest};
 #[cfg(feature = "cluster")]

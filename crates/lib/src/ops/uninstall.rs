@@ -1,5 +1,8 @@
 //! `uninstall`: delete the objects and records of a release.
 
+use std::fmt;
+use std::sync::Arc;
+
 use futures::FutureExt as _;
 use pintle_cluster::PropagationPolicy;
 use pintle_cluster::apply::run_concurrently;
@@ -37,6 +40,27 @@ pub struct UninstallRequest {
     pub deploy: DeployOptions,
     /// Changes nothing.
     pub dry_run: bool,
+    /// Refuses the uninstall, before anything is changed, unless the versions of the release satisfy it.
+    pub precondition: Option<HistoryPrecondition>,
+}
+
+/// A condition on the versions of a release, oldest first, such as who made them. Returns why they do not satisfy it.
+///
+/// What is uninstalled afterwards is what was checked: if the newest version changes in between, the uninstall fails.
+#[derive(Clone)]
+pub struct HistoryPrecondition(Arc<dyn Fn(&[Summary]) -> Result<(), String> + Send + Sync>);
+
+impl HistoryPrecondition {
+    /// A condition by a function.
+    pub fn new(check: impl Fn(&[Summary]) -> Result<(), String> + Send + Sync + 'static) -> Self {
+        HistoryPrecondition(Arc::new(check))
+    }
+}
+
+impl fmt::Debug for HistoryPrecondition {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("HistoryPrecondition")
+    }
 }
 
 /// The result of an uninstall.
@@ -76,6 +100,10 @@ pub async fn uninstall(
         Error::InOtherStore { .. } | Error::DuplicateRelease { .. } => error,
         other => unreadable(other),
     })?;
+    if let Some(precondition) = request.precondition.as_ref().filter(|_| !history.is_empty()) {
+        let name = request.name.clone();
+        (precondition.0)(&history).map_err(|reason| Error::PreconditionFailed { name, reason })?;
+    }
     let Some(last) = history.last_mut() else {
         let name = request.name.clone();
         return match request.ignore_not_found {

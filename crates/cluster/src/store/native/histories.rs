@@ -18,7 +18,7 @@ const MAX_RELEASES: usize = 20_000;
 #[derive(Debug, Default)]
 pub struct HistoryCache(Mutex<BTreeMap<Key, History>>);
 
-/// The address of the server, the namespace and the name of a release.
+/// The connection and its user, the namespace and the name of a release.
 pub(super) type Key = (String, String, String);
 
 /// A history, and the release that it belongs to.

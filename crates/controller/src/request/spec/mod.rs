@@ -153,6 +153,11 @@ impl HelmRequestSpec {
     /// What is wrong, and where.
     pub fn validate(&self) -> Result<(), String> {
         self.chart.validate()?;
+        let account = self.service_account_name.as_deref().unwrap_or_default();
+        // It is a part of the name of the user that is impersonated.
+        if !account.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.')) {
+            return Err("spec.serviceAccountName: it must be the name of a service account".to_owned());
+        }
         if self.interval()? < MIN_INTERVAL {
             return Err("spec.interval: it must be at least 1s".to_owned());
         }

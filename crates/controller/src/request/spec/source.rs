@@ -52,6 +52,13 @@ impl ChartSource {
         if self.repository.is_some() != self.name.is_some() {
             return Err("spec.chart: set repository and name together".to_owned());
         }
+        for (field, url) in [("repository", &self.repository), ("url", &self.url)] {
+            let is_remote =
+                |url: &String| ["https://", "http://", "oci://"].iter().any(|scheme| url.starts_with(scheme));
+            if url.as_ref().is_some_and(|url| !is_remote(url)) {
+                return Err(format!("spec.chart.{field}: it must begin with https://, http:// or oci://"));
+            }
+        }
         match &self.verify {
             Some(_) if self.archive.is_some() => {
                 Err("spec.chart.verify: an archive in an object has no signature".to_owned())
