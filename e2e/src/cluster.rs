@@ -82,6 +82,11 @@ impl Cluster {
         Cluster { kubeconfig, level: Level::Embedded, server: server.to_owned(), keys }
     }
 
+    /// The URL of the server.
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
     /// The folder of the lock files.
     pub(crate) fn locks(&self) -> PathBuf {
         self.kubeconfig.with_file_name("locks")

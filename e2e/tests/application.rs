@@ -44,6 +44,15 @@ fn an_application_owns_the_release_where_the_cluster_has_applications() {
     assert_eq!(release["metadata"]["ownerReferences"][0]["kind"], "Application", "{release:#}");
     let application = env.object("app.k8s.io/v1beta1", "applications", "web").expect("was made");
     assert_eq!(application["metadata"]["uid"], release["metadata"]["ownerReferences"][0]["uid"]);
+    // Whatever labels the chart has, the selector selects all of the release.
+    let labels = application["spec"]["selector"]["matchLabels"].as_object().expect("has a selector");
+    let selector: Vec<String> =
+        labels.iter().map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default())).collect();
+    let selected = |plural: &str| {
+        let path = env.path("v1", plural, "");
+        env.api().list(&format!("{path}?labelSelector={}", selector.join(","))).len()
+    };
+    assert_eq!((selected("configmaps"), selected("services")), (1, 1), "{application:#}");
     env.run(Program::Pintle, &["uninstall", "web"]).succeeded();
     env.wait_for("app.k8s.io/v1beta1", "applications", "web", |object| object.is_none());
     env.api().delete(&format!("{path}/applications.app.k8s.io"));

@@ -13,7 +13,7 @@ use pintle_tree::redact::redacted;
 use tower::buffer::BufferLayer;
 use tower::filter::AsyncFilterLayer;
 
-use crate::credentials::{self, PluginError};
+use crate::credentials::{self, Expiring, PluginError, RenewedClient};
 use crate::error::{Error, Result};
 use crate::kubeconfig::{ResolvedConfig, error_text};
 use crate::transport::INVALID_TOKEN;
@@ -197,14 +197,20 @@ async fn build_client(config: kube::Config) -> Result<Result<kube::Client, Clien
 const BUFFERED_REQUESTS: usize = 1024;
 
 fn authenticated_client(mut config: kube::Config) -> Result<kube::Client, ClientError> {
-    let token = credentials::obtain(&mut config.auth_info).map_err(ClientError::Plugin)?;
+    let expiring = credentials::obtain(&mut config.auth_info).map_err(ClientError::Plugin)?;
+    let namespace = config.default_namespace.clone();
+    let renewed = config.clone();
     let builder = ClientBuilder::try_from(config).map_err(ClientError::Refused)?;
-    Ok(match token {
-        Some(token) => {
+    Ok(match expiring {
+        Some(Expiring::Token(token)) => {
             let authorize = move |request| token.clone().authorize(request);
             // The filter needs a service that can be cloned.
             let builder = builder.with_layer(&BufferLayer::new(BUFFERED_REQUESTS));
             builder.with_layer(&AsyncFilterLayer::new(authorize)).build()
+        }
+        Some(Expiring::Certificate(certificate)) => {
+            let client = RenewedClient::new(renewed, certificate, builder.build());
+            kube::Client::new(tower::service_fn(move |request| client.clone().send(request)), namespace)
         }
         None => builder.build(),
     })

@@ -18,7 +18,7 @@ use plugin::{Credential, run};
 use crate::error::Error;
 use crate::wait::unix_now;
 
-/// How many seconds before it expires a token is renewed, as in kube.
+/// How many seconds before it expires a credential is renewed, as in kube.
 const MARGIN: i64 = 60;
 
 /// The error for a server whose credentials could not be obtained.
@@ -30,35 +30,136 @@ pub(crate) fn failure(server: &str, error: &PluginError) -> Error {
     Error::Credentials { url: format!("{server}/version"), cause: error.to_string(), stderr }
 }
 
-/// Runs the plugin of a user once. Certificates, and tokens that do not expire, are stored in `user`; a token that expires
-/// is returned, so that it can be renewed.
+/// A credential of a plugin that has to be renewed.
+pub(crate) enum Expiring {
+    Token(ExpiringToken),
+    Certificate(ExpiringCertificate),
+}
+
+/// Runs the plugin of a user once. Certificates, and tokens that do not expire, are stored in `user`; what has to be renewed is
+/// returned.
 ///
 /// # Errors
 ///
 /// The plugin cannot be run, or returns no credential.
-pub(crate) fn obtain(user: &mut AuthInfo) -> Result<Option<ExpiringToken>, PluginError> {
+pub(crate) fn obtain(user: &mut AuthInfo) -> Result<Option<Expiring>, PluginError> {
     let others = user.auth_provider.is_some()
         || (user.username.is_some() && user.password.is_some())
         || user.token.is_some()
         || user.token_file.is_some();
     // The order of precedence is kube's.
     let Some(plugin) = user.exec.take().filter(|_| !others) else { return Ok(None) };
-    let Credential { token, certificate, expires } = run(&plugin)?;
-    if let Some((certificate, key)) = certificate {
+    let credential = run(&plugin)?;
+    let plugin = Arc::new(plugin);
+    match (&credential.certificate, &credential.token, credential.expires) {
+        (None, Some(token), Some(expires)) => {
+            let token = Token { text: token.clone(), expires: expires.unix() };
+            Ok(Some(Expiring::Token(ExpiringToken { plugin, current: Arc::new(Mutex::new(token)) })))
+        }
+        (certificate, ..) => {
+            let expires = expiration(&credential);
+            let certificate = certificate.is_some().then_some(ExpiringCertificate { plugin, expires });
+            store(user, credential);
+            Ok(certificate.map(Expiring::Certificate))
+        }
+    }
+}
+
+/// When a credential expires, as Unix time. Without a time it is valid until the server refuses it.
+fn expiration(credential: &Credential) -> i64 {
+    credential.expires.map_or(i64::MAX, |expires| expires.unix())
+}
+
+/// Stores a credential where kube reads it.
+fn store(user: &mut AuthInfo, credential: Credential) {
+    if let Some((certificate, key)) = credential.certificate {
         // kube expects the PEM text in base64, as it is in a kubeconfig.
         user.client_certificate_data = Some(STANDARD.encode(certificate));
         user.client_key_data = Some(STANDARD.encode(key).into());
-        return Ok(None);
     }
-    match (token, expires) {
-        (Some(token), Some(expires)) => {
-            let token = Token { text: token, expires: expires.unix() };
-            Ok(Some(ExpiringToken { plugin: Arc::new(plugin), current: Arc::new(Mutex::new(token)) }))
+    user.token = credential.token.map(Into::into);
+}
+
+/// The certificate of a plugin.
+pub(crate) struct ExpiringCertificate {
+    plugin: Arc<ExecConfig>,
+    /// Unix time, in seconds.
+    expires: i64,
+}
+
+/// Makes a client for a credential.
+type Build = dyn Fn(Credential) -> Result<kube::Client, tower::BoxError> + Send + Sync;
+
+/// A client whose certificate is renewed before it expires, or after the server has refused it. A certificate belongs to a
+/// connection, so that a new one needs a new client.
+#[derive(Clone)]
+pub(crate) struct RenewedClient {
+    plugin: Arc<ExecConfig>,
+    build: Arc<Build>,
+    current: Arc<Mutex<CurrentClient>>,
+}
+
+struct CurrentClient {
+    client: kube::Client,
+    /// How often it was renewed.
+    generation: u64,
+    /// Unix time, in seconds.
+    expires: i64,
+}
+
+impl RenewedClient {
+    /// Replaces `client`, which has the configuration and the certificate, when that expires.
+    pub(crate) fn new(
+        config: kube::Config,
+        certificate: ExpiringCertificate,
+        client: kube::Client,
+    ) -> RenewedClient {
+        let build = move |credential: Credential| {
+            let mut config = config.clone();
+            store(&mut config.auth_info, credential);
+            Ok(kube::client::ClientBuilder::try_from(config)?.build())
+        };
+        Self::with_build(certificate, client, Arc::new(build))
+    }
+
+    fn with_build(
+        certificate: ExpiringCertificate,
+        client: kube::Client,
+        build: Arc<Build>,
+    ) -> RenewedClient {
+        let current = CurrentClient { client, generation: 0, expires: certificate.expires };
+        RenewedClient { plugin: certificate.plugin, build, current: Arc::new(Mutex::new(current)) }
+    }
+
+    /// Sends a request with a certificate that is valid.
+    pub(crate) async fn send(self, request: Request<Body>) -> Result<http::Response<Body>, tower::BoxError> {
+        let (client, generation) = self.client().await?;
+        let answer = client.send(request).await?;
+        if answer.status() == http::StatusCode::UNAUTHORIZED {
+            let mut current = self.current.lock().await;
+            // As in client-go, the answer stands, and the next request has a new certificate.
+            if current.generation == generation {
+                current.expires = 0;
+            }
         }
-        (token, _) => {
-            user.token = token.map(Into::into);
-            Ok(None)
+        Ok(answer)
+    }
+
+    async fn client(&self) -> Result<(kube::Client, u64), tower::BoxError> {
+        // Held while the plugin runs, so that concurrent requests do not start it several times.
+        let mut current = self.current.lock().await;
+        if unix_now() + MARGIN >= current.expires {
+            let (plugin, build) = (Arc::clone(&self.plugin), Arc::clone(&self.build));
+            let renew = move || -> Result<(kube::Client, i64), tower::BoxError> {
+                let credential = run(&plugin)?;
+                let expires = expiration(&credential);
+                Ok((build(credential)?, expires))
+            };
+            let (client, expires) = tokio::task::spawn_blocking(renew).await??;
+            let generation = current.generation + 1;
+            *current = CurrentClient { client, generation, expires };
         }
+        Ok((current.client.clone(), current.generation))
     }
 }
 
@@ -134,10 +235,57 @@ mod tests {
             [("2000-01-01T00:00:00Z", ["Bearer 2", "Bearer 3"]), ("2999-01-01T00:00:00Z", ["Bearer 1"; 2])]
         {
             let file = folder.path().join(&expires[..4]);
-            let token = obtain(&mut user(plugin(&file, expires))).unwrap().unwrap();
+            let Some(Expiring::Token(token)) = obtain(&mut user(plugin(&file, expires))).unwrap() else {
+                panic!("it expires");
+            };
             for wanted in tokens {
                 assert_eq!(token.header().await.unwrap().1, wanted);
             }
+        }
+    }
+
+    /// A plugin whose certificates are numbered, and a client that answers with the number of its certificate, or refuses it.
+    fn numbered(file: &std::path::Path, expires: &str) -> RenewedClient {
+        let script = format!(
+            r#"echo >> "$0"; n=$(wc -l < "$0" | tr -d ' '); printf '{{"apiVersion":"v","status":{{"clientCertificateData":"%s","clientKeyData":"k"{expires}}}}}' "$n""#
+        );
+        let args = vec!["-c".to_owned(), script, file.to_string_lossy().into_owned()];
+        let mut user = user(ExecConfig { args: Some(args), ..plugin(file, "") });
+        let Some(Expiring::Certificate(certificate)) = obtain(&mut user).unwrap() else {
+            panic!("it is a certificate");
+        };
+        let answering = |number: String| {
+            let service = tower::service_fn(move |request: Request<Body>| {
+                let refuses = request.uri().path() == format!("/refused-{number}");
+                let answer = http::Response::builder().status(if refuses { 401 } else { 200 });
+                std::future::ready(answer.header("certificate", number.as_str()).body(Body::empty()))
+            });
+            kube::Client::new(service, "default")
+        };
+        let first = STANDARD.decode(user.client_certificate_data.unwrap()).unwrap();
+        let first = answering(String::from_utf8(first).unwrap());
+        let build = move |credential: Credential| Ok(answering(credential.certificate.unwrap().0));
+        RenewedClient::with_build(certificate, first, Arc::new(build))
+    }
+
+    async fn certificate(client: &RenewedClient, path: &str) -> String {
+        let request = Request::get(path).body(Body::empty()).unwrap();
+        let answer = client.clone().send(request).await.unwrap();
+        answer.headers()["certificate"].to_str().unwrap().to_owned()
+    }
+
+    #[tokio::test]
+    async fn a_certificate_is_renewed_when_it_expires_or_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let expired = r#","expirationTimestamp":"2000-01-01T00:00:00Z""#;
+        let client = numbered(&folder.path().join("expired"), expired);
+        assert_eq!([certificate(&client, "/").await, certificate(&client, "/").await], ["2", "3"]);
+        for (name, expires) in [("later", r#","expirationTimestamp":"2999-01-01T00:00:00Z""#), ("never", "")]
+        {
+            let client = numbered(&folder.path().join(name), expires);
+            assert_eq!([certificate(&client, "/").await, certificate(&client, "/").await], ["1", "1"]);
+            assert_eq!(certificate(&client, "/refused-1").await, "1");
+            assert_eq!([certificate(&client, "/").await, certificate(&client, "/").await], ["2", "2"]);
         }
     }
 

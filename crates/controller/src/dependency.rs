@@ -122,10 +122,10 @@ fn evaluate_json(
     match Expression::parse(expression)?.evaluate([("self", own), ("dep", dependency)])? {
         Evaluation::True => Ok(None),
         Evaluation::False => Ok(Some(format!("readyExpr `{expression}` is false"))),
-        Evaluation::MissingField(Some(key)) => Ok(Some(format!("it has no `{key}` yet"))),
-        Evaluation::MissingField(None) => {
-            Ok(Some(format!("readyExpr `{expression}` reads a key that is missing")))
+        Evaluation::MissingField(key) if key.is_empty() => {
+            Ok(Some("it does not have a field that readyExpr computes".to_owned()))
         }
+        Evaluation::MissingField(key) => Ok(Some(format!("it has no `{key}` yet"))),
         Evaluation::MissingVariable(name) => Err(format!("there is no `{name}`; there are self and dep")),
     }
 }
@@ -203,6 +203,58 @@ mod tests {
     fn expressions_that_are_wrong_are_errors() {
         for wrong in ["dep.status.ready ==", "dep.status.ready", "missing == 1"] {
             assert!(evaluated(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    /// Whoever reads the status of a request may not be allowed to read what it depends on.
+    #[cfg(feature = "cel")]
+    #[test]
+    fn messages_never_contain_data() {
+        for text in [
+            r#"{"a": true}[dep.password]"#,
+            r#"{"a": {"b": true}}.a[dep.password]"#,
+            "dep.password",
+            "dep.list",
+            "dep.password > 1",
+            "dep.password + 1 == 2",
+            "dep.password - dep.password == 1",
+            "dep.number / 0 == 1",
+            "dep.number % 0 == 1",
+            "dep.number + 9223372036854775807 == 0",
+            "int(dep.password) == 1",
+            "double(dep.password) == 1.0",
+            "timestamp(dep.password) == timestamp(dep.password)",
+            "duration(dep.password) == duration(dep.password)",
+            "bytes(dep.password) == 1",
+            "dep.password.matches(dep.broken)",
+            "'a'.matches(dep.broken)",
+            "dep.password.nothing",
+            "dep.password.size(dep.password)",
+            "dep.password.nothing(1)",
+            "dep.list[dep.number]",
+            "dep.list[dep.password]",
+            "dep.list[dep.list]",
+            "{dep.list: true}[dep.list]",
+            "{dep.password: 1, dep.password: 2} == {}",
+            "dep[dep.password]",
+            "dep.list.all(x, x)",
+            "dep.list.exists_one(x, x)",
+            "dep.password.all(x, x)",
+            "!dep.password",
+            "-dep.password == 1",
+            "dep.password ? true : false",
+            "dep.password in dep.number",
+            "dep.password < dep.list",
+            "dep.list.map(x, x.nothing) == []",
+        ] {
+            let data = json!({"password": "hunter2(", "number": 424_242, "list": ["hunter2("], "broken": "hunter2("});
+            let message = match evaluate_json(text, json!({}), data) {
+                Ok(reason) => reason.unwrap_or_default(),
+                Err(error) => error,
+            };
+            // The expression itself is quoted.
+            let message = message.replace(text, "");
+            assert!(!message.contains("hunter2") && !message.contains("424242"), "{text}: {message}");
         }
     }
 }

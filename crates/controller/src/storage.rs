@@ -5,8 +5,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use pintle::release::{Lease, Query, ReleaseVersion, Store, StoreFuture, Summary};
-use pintle_tree::{Map, Node};
+use pintle::release::{Lease, ObjectOwner, Query, ReleaseVersion, Store, StoreFuture, Summary};
 use tokio::time::Instant;
 
 use crate::helm_releases::HelmLookup;
@@ -174,7 +173,7 @@ impl Store for RequestStore {
         Box::pin(async move { self.to_write().hold(&self.stored_summary(seen), lease).await })
     }
 
-    fn owner<'a>(&'a self, _: &'a str, name: &'a str) -> StoreFuture<'a, Option<Map<Node>>> {
+    fn owner<'a>(&'a self, _: &'a str, name: &'a str) -> StoreFuture<'a, Option<ObjectOwner>> {
         // An owner reference across namespaces would make the garbage collector delete the objects.
         match self.is_elsewhere() {
             true => Box::pin(std::future::ready(Ok(None))),

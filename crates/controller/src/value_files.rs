@@ -36,9 +36,9 @@ impl ValueFiles {
     pub(crate) async fn get(&self, reference: &ValuesReference) -> Result<Vec<u8>> {
         let digest = reference.digest.clone().unwrap_or_default().to_ascii_lowercase();
         let url = reference.url.clone().unwrap_or_default();
-        // The digest of an artifact is that of its manifest, so the name of the file counts, too.
-        let known =
-            if url.starts_with("oci://") { format!("{digest} {}", reference.key()) } else { digest.clone() };
+        // The digest of an artifact is that of its manifest, so the name of the file counts, too. So does the URL: whoever knows
+        // only the digest of someone else's file must not get it.
+        let known = format!("{digest} {} {url}", reference.key());
         if let Some(bytes) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).get(&known) {
             return Ok(bytes.clone());
         }

@@ -4,7 +4,7 @@
 
 use serde_json::json;
 
-use crate::support::{Gate, TestCluster};
+use crate::support::{Gate, TEMPLATE, TestCluster, WebServer, digest};
 
 const PASSWORD: &str = "correct-horse";
 
@@ -122,4 +122,43 @@ async fn the_message_of_a_request_stays_in_its_namespace() {
     .await;
     let (_, message) = outcome(&test, &controller, &format!("dependsOn: [{object}]")).await;
     assert_eq!(message, "dependency Deployment victim/db is not ready: see its status");
+}
+
+/// The caches of charts and values are shared by all tenants. Whoever knows a digest has not read the content.
+#[tokio::test]
+async fn what_was_fetched_for_one_is_not_given_to_another_who_knows_its_digest() {
+    let test = TestCluster::new().await;
+    let (controller, _) = test.controller();
+    let (private, public) = (WebServer::start().await, WebServer::start().await);
+    let archive = test.archive("1.0.0", &[("templates/all.yaml", TEMPLATE)]);
+    let index = |digest: &str| {
+        let digest = digest.trim_start_matches("sha256:");
+        format!(
+            "apiVersion: v1\nentries:\n  web:\n  - {{apiVersion: v2, name: web, version: 1.0.0, digest: {digest}, urls: [web.tgz]}}\n"
+        )
+    };
+    private.put("/index.yaml", "application/yaml", index(&digest(&archive)));
+    private.put("/web.tgz", "application/gzip", archive.clone());
+    private.require("Basic ");
+    public.put("/index.yaml", "application/yaml", index(&digest(&archive)));
+    test.apply("apiVersion: v1\nkind: Secret\nmetadata: {name: login, namespace: default}\nstringData: {username: u, password: p}\n").await;
+    let repository =
+        |server: &WebServer, more: &str| format!("{{repository: '{}', name: web{more}}}", server.url());
+    test.request_for("owner", &repository(&private, ", credentials: {name: login}"), "").await;
+    test.until_ready(&controller, "owner").await;
+    test.request_for("thief", &repository(&public, ""), "").await;
+    test.reconcile(&controller, "thief").await;
+    assert_eq!(test.ready("thief").await.1, "ChartFailed");
+    assert_eq!(public.requests("/web.tgz"), 1, "it is not in the cache of those without the login");
+
+    public.put("/secret-path/values.yaml", "application/yaml", "text: private\n");
+    let values = |path: &str| {
+        let digest = digest(b"text: private\n");
+        format!("valuesFrom: [{{kind: URL, url: '{}{path}', digest: '{digest}'}}]", public.url())
+    };
+    test.request("reader", &values("/secret-path/values.yaml")).await;
+    test.until_ready(&controller, "reader").await;
+    test.request("guesser", &values("/nothing")).await;
+    test.reconcile(&controller, "guesser").await;
+    assert_eq!(test.ready("guesser").await.1, "ValuesFailed");
 }

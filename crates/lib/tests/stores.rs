@@ -170,3 +170,78 @@ async fn of_two_versions_with_one_number_the_pending_one_does_not_count() {
     let orphan = ObjectId::new("helm.sh/v3", "ReleaseVersion", "default", &orphan);
     assert!(cluster.get(&orphan).await.expect("an answer").is_none(), "it goes with the next version");
 }
+
+/// `kubectl delete release web --cascade=orphan` leaves versions without an owner. They are no release, and no part of the next
+/// release of that name, which deletes them.
+#[tokio::test]
+async fn versions_that_a_deleted_release_left_are_not_those_of_the_next() {
+    for histories in [None, Some(Arc::<HistoryCache>::default())] {
+        let api = Embedded::default().open().await.expect("it opens");
+        let cluster = embedded::cluster(&api, "default");
+        let store = || {
+            let store = NativeStore::new(cluster.clone());
+            match &histories {
+                Some(histories) => store.with_histories(Arc::clone(histories)),
+                None => store,
+            }
+        };
+        let add = async |number: u64| {
+            let store = store();
+            let history = store.history("default", "web").await.expect("an answer");
+            let version = contract::version("default", "web", number, Status::Superseded);
+            store.create(&version, None, history.last()).await.expect("is new");
+        };
+        let history = async || {
+            let history = store().history("default", "web").await.expect("an answer");
+            history.iter().map(|version| version.number).collect::<Vec<u64>>()
+        };
+        let stored = async || {
+            let versions = cluster.list(&crds::release_versions(), "default", &Default::default()).await;
+            versions.expect("an answer").len()
+        };
+        for number in 1..=3 {
+            add(number).await;
+        }
+        let release = ObjectId::new("helm.sh/v3", "Release", "default", "web");
+        let deleted = cluster.delete(&release, PropagationPolicy::Orphan, &Preconditions::default()).await;
+        deleted.expect("is there");
+        assert_eq!(
+            (history().await, stored().await),
+            (vec![], 3),
+            "the versions are left, and are no release"
+        );
+        let query = pintle::release::Query::for_release("default", "web");
+        assert_eq!(store().latest(&query).await.expect("an answer"), []);
+        assert_eq!(store().list(&query).await.expect("an answer"), []);
+        add(1).await;
+        assert_eq!((history().await, stored().await), (vec![1], 1), "what was left is deleted");
+    }
+}
+
+/// A process that did not see the earlier release does not list its versions when it installs the next one.
+#[tokio::test]
+async fn versions_of_an_earlier_release_do_not_count_beside_those_of_this_one() {
+    let api = Embedded::default().open().await.expect("it opens");
+    let cluster = embedded::cluster(&api, "default");
+    let earlier = NativeStore::new(cluster.clone());
+    let version = |number: u64, status: Status| contract::version("default", "web", number, status);
+    for number in 1..=3 {
+        let history = earlier.history("default", "web").await.expect("an answer");
+        earlier.create(&version(number, Status::Superseded), None, history.last()).await.expect("is new");
+    }
+    let release = ObjectId::new("helm.sh/v3", "Release", "default", "web");
+    let deleted = cluster.delete(&release, PropagationPolicy::Orphan, &Preconditions::default()).await;
+    deleted.expect("is there");
+    let fresh = || NativeStore::new(cluster.clone()).with_histories(Arc::default());
+    for number in 1..=2 {
+        let store = fresh();
+        let history = store.history("default", "web").await.expect("an answer");
+        store.create(&version(number, Status::Deployed), None, history.last()).await.expect("is new");
+    }
+    let history = fresh().history("default", "web").await.expect("an answer");
+    let seen: Vec<_> = history.iter().map(|version| (version.number, version.status)).collect();
+    assert_eq!(seen, [(1, Status::Deployed), (2, Status::Deployed)]);
+    let left =
+        cluster.list(&crds::release_versions(), "default", &Default::default()).await.expect("an answer");
+    assert_eq!(left.len(), 2, "the next writer deletes what was left");
+}

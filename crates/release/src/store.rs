@@ -1,6 +1,8 @@
 //! The trait of release stores. The in-memory one is in this crate; those in a cluster or database are in crates of
 //! their own.
 
+use std::collections::BTreeMap;
+
 use futures::future::BoxFuture;
 use pintle_tree::{Map, Node};
 
@@ -179,15 +181,24 @@ pub trait Store: Send + Sync {
         Box::pin(std::future::ready(Ok(seen.state.clone())))
     }
 
-    /// The owner reference for the objects of a release, if this store keeps releases as Kubernetes objects. The
-    /// release must have a version.
+    /// The owner of the objects of a release, if this store keeps releases as Kubernetes objects. The release must have a
+    /// version.
     ///
     /// # Errors
     /// When the store cannot be read.
-    fn owner<'a>(&'a self, namespace: &'a str, name: &'a str) -> StoreFuture<'a, Option<Map<Node>>> {
+    fn owner<'a>(&'a self, namespace: &'a str, name: &'a str) -> StoreFuture<'a, Option<ObjectOwner>> {
         let _ = (namespace, name);
         Box::pin(std::future::ready(Ok(None)))
     }
+}
+
+/// A release as the owner of its objects.
+#[derive(Clone, Debug, Default)]
+pub struct ObjectOwner {
+    /// The entry of `metadata.ownerReferences`.
+    pub reference: Map<Node>,
+    /// Labels by which others find the objects.
+    pub labels: BTreeMap<String, String>,
 }
 
 /// Why a store operation failed.

@@ -20,6 +20,7 @@
 //! | the leader changes during an upgrade | the tests of `leader` |
 //! | rights of a service account (real cluster) | `rights::a_request_has_the_rights_of_its_service_account_and_no_others` |
 //! | rights of the controller in one namespace (real cluster) | `rights::the_rights_of_the_chart_are_all_that_the_controller_needs` |
+//! | two tenants, and everything in a request that can name something of the other (real cluster) | `tenants::a_tenant_reaches_nothing_of_another` |
 //! | suspended, then resumed | `requests::a_suspended_request_is_left_alone_until_it_is_resumed` |
 //! | CRDs of the chart are upgraded | `requests::definitions_are_upgraded_if_the_request_says_so` |
 //! | a test hook fails | `requests::a_failing_test_hook_fails_the_release` |
@@ -30,6 +31,7 @@ mod kills;
 mod leader;
 mod requests;
 mod rights;
+mod tenants;
 
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -114,18 +116,24 @@ impl Drop for Controller {
 
 /// Puts a chart with these files into the ConfigMap `chart`.
 fn publish(env: &TestEnv, version: &str, files: &[(&str, &str)]) {
-    let folder = format!("web-{version}");
+    publish_as(env, "chart", version, files);
+}
+
+/// Puts a chart with these files into a ConfigMap.
+fn publish_as(env: &TestEnv, config_map: &str, version: &str, files: &[(&str, &str)]) {
+    let folder = format!("{config_map}/web-{version}");
     env.write(&format!("{folder}/Chart.yaml"), &format!("apiVersion: v2\nname: web\nversion: {version}\n"));
     for (path, text) in files {
         env.write(&format!("{folder}/{path}"), text);
     }
     env.run(Program::Pintle, &["package", &folder]).succeeded();
+    // Charts of one version have one file name.
     let archive = std::fs::read(env.folder().join(format!("web-{version}.tgz"))).expect("packaged");
     let archive = base64::engine::general_purpose::STANDARD.encode(archive);
-    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "chart"}, "binaryData": {"chart.tgz": archive}});
-    match env.object("v1", "configmaps", "chart") {
+    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": config_map}, "binaryData": {"chart.tgz": archive}});
+    match env.object("v1", "configmaps", config_map) {
         None => env.api().create(&env.path("v1", "configmaps", ""), &object),
-        Some(_) => env.api().merge(&env.path("v1", "configmaps", "chart"), &object),
+        Some(_) => env.api().merge(&env.path("v1", "configmaps", config_map), &object),
     };
 }
 

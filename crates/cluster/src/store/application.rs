@@ -50,8 +50,7 @@ fn application(version: &ReleaseVersion) -> Object {
         ("version".into(), metadata.app_version.as_str().into()),
     ]);
     let objects = Object::read_manifest(version.manifest.as_bytes(), "manifest").unwrap_or_default();
-    let labels = selected(&objects, &version.name);
-    let labels = labels.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
+    let labels = Map::from_entries(vec![(RELEASE.into(), version.name.as_str().into())]);
     let selector = Map::from_entries(vec![("matchLabels".into(), Node::Map(labels))]);
     let spec = Map::from_entries(vec![
         ("componentKinds".into(), component_kinds(&objects)),
@@ -62,24 +61,15 @@ fn application(version: &ReleaseVersion) -> Object {
     object
 }
 
-/// The labels by which charts name the release of an object, the recommended one first.
-const INSTANCE: [&str; 3] = ["app.kubernetes.io/instance", "release", "app.kubernetes.io/name"];
+/// The label that the objects of a release with an application have, because the application selects them by labels. Charts need
+/// not set any.
+const RELEASE: &str = "helm.sh/release";
 
-/// The labels that select the objects of a release: the first label that names the release, or else the labels that
-/// all objects share. Without any, the release's own instance label, which selects nothing.
-fn selected(objects: &[Object], release: &str) -> BTreeMap<String, String> {
-    let naming = INSTANCE.iter().find(|key| objects.iter().any(|object| object.label(key) == Some(release)));
-    if let Some(key) = naming {
-        return BTreeMap::from([((*key).to_owned(), release.to_owned())]);
-    }
-    let labels = |object: &Object| api::text_map(object.at(&["metadata", "labels"]));
-    let common = objects.iter().map(labels).reduce(|mut common, labels| {
-        common.retain(|key, value| labels.get(key) == Some(value));
-        common
-    });
-    match common {
-        Some(common) if !common.is_empty() => common,
-        _ => BTreeMap::from([(INSTANCE[0].to_owned(), release.to_owned())]),
+/// The labels for the objects of a release, so that its application selects them.
+pub(super) fn object_labels(release: &Object) -> BTreeMap<String, String> {
+    match is_owned(release) {
+        true => BTreeMap::from([(RELEASE.to_owned(), release.name().to_owned())]),
+        false => BTreeMap::new(),
     }
 }
 
@@ -152,32 +142,15 @@ pub(super) async fn discard(cluster: &Cluster, release: &Object) -> Result<()> {
 mod tests {
     use super::*;
 
-    fn selector(manifest: &str) -> String {
-        let version = ReleaseVersion {
-            name: "web".to_owned(),
-            manifest: manifest.to_owned(),
-            ..ReleaseVersion::default()
-        };
-        let object = application(&version);
-        let labels = api::text_map(object.at(&["spec", "selector", "matchLabels"]));
-        labels.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<String>>().join(",")
-    }
-
     #[test]
-    fn the_selector_matches_what_the_release_has() {
-        let object = |name: &str, labels: &str| {
-            format!(
-                "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, labels: {{{labels}}}}}\n"
-            )
-        };
-        let recommended = "app.kubernetes.io/instance: web, app: x";
-        assert_eq!(selector(&object("a", recommended)), "app.kubernetes.io/instance=web");
-        let old = object("a", "app: x, release: web") + &object("b", "release: web");
-        assert_eq!(selector(&old), "release=web");
-        // The instance label of another release does not count.
-        let other = object("a", "app.kubernetes.io/instance: db, app: x, tier: a") + &object("b", "app: x");
-        assert_eq!(selector(&other), "app=x");
-        assert_eq!(selector(""), "app.kubernetes.io/instance=web");
+    fn the_selector_rests_on_the_label_that_the_objects_get() {
+        let version = ReleaseVersion { name: "web".to_owned(), ..ReleaseVersion::default() };
+        let selector = api::text_map(application(&version).at(&["spec", "selector", "matchLabels"]));
+        let mut release = Object::from_id(&ObjectId::new("helm.sh/v3", "Release", "default", "web"));
+        assert_eq!(object_labels(&release), BTreeMap::new(), "without an application nothing is added");
+        super::super::record::set_owner(&mut release, &application(&version));
+        assert_eq!(object_labels(&release), selector);
+        assert_eq!(selector, BTreeMap::from([("helm.sh/release".to_owned(), "web".to_owned())]));
     }
 
     #[test]

@@ -13,12 +13,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pintle_objects::Object;
 use pintle_release::{
-    Lease, Query, ReleaseVersion, Status, Store, StoreError, StoreFuture, Summary, VersionId, newest,
+    Lease, ObjectOwner, Query, ReleaseVersion, Status, Store, StoreError, StoreFuture, Summary, VersionId,
+    newest,
 };
-use pintle_tree::{Map, Node};
+use pintle_tree::Node;
 
 use super::record::{self, PayloadRef};
-use super::{api, payload};
+use super::{api, application, payload};
 use crate::cluster::Cluster;
 use crate::crds;
 use crate::error::{Error, Result};
@@ -200,6 +201,9 @@ impl NativeStore {
         let (mut parts, mut orphans): (Vec<_>, Vec<_>) =
             summed.partition(|(summary, _)| record::belongs_to_release(summary, pointer));
         separate_duplicates(&mut parts, &mut orphans);
+        if let Some(release) = release {
+            separate_leftovers(&mut parts, &mut orphans, release);
+        }
         if numbers.is_empty() {
             self.cache_orphans(namespace, name, orphans.into_iter().map(|(_, object)| object).collect());
         }
@@ -228,8 +232,11 @@ impl NativeStore {
                 true => self.versions(namespace, record::selector(name, &[])).await?,
                 false => Vec::new(),
             };
+            // As long as there are some, they are listed again.
+            if orphans.is_empty() {
+                histories.insert(key, None, []);
+            }
             self.cache_orphans(namespace, name, orphans);
-            histories.insert(key, None, []);
             return Ok(Vec::new());
         };
         if let Some(known) = histories.get(&key, &release)
@@ -352,16 +359,24 @@ impl NativeStore {
         let releases =
             async { empty_if_missing_kind(self.cluster.list(&releases, namespace, &everything).await) };
         let (releases, versions) = futures::try_join!(releases, self.versions(namespace, selector))?;
-        let pointers: BTreeMap<_, _> = releases
-            .iter()
-            .map(|release| ((release.namespace(), release.name()), record::pointer(release)))
-            .collect();
-        let mut found: Vec<Summary> = versions.iter().map(record::version_summary).collect();
-        found.retain(|version| {
-            let pointer = pointers.get(&(version.namespace.as_str(), version.name.as_str()));
-            query.matches_status(version.status)
-                && record::belongs_to_release(version, pointer.copied().flatten())
-        });
+        let releases: BTreeMap<_, _> =
+            releases.iter().map(|release| ((release.namespace(), release.name()), release)).collect();
+        let mut found: BTreeMap<_, Vec<(Summary, Object)>> = BTreeMap::new();
+        for object in versions {
+            let version = record::version_summary(&object);
+            let release = releases.get(&(version.namespace.as_str(), version.name.as_str()));
+            let pointer = release.and_then(|release| record::pointer(release));
+            if query.matches_status(version.status) && record::belongs_to_release(&version, pointer) {
+                let key = (version.namespace.clone(), version.name.clone());
+                found.entry(key).or_default().push((version, object));
+            }
+        }
+        for ((namespace, name), versions) in &mut found {
+            if let Some(release) = releases.get(&(namespace.as_str(), name.as_str())) {
+                separate_leftovers(versions, &mut Vec::new(), release);
+            }
+        }
+        let mut found: Vec<Summary> = found.into_values().flatten().map(|(version, _)| version).collect();
         found.sort_by(|a, b| (&a.namespace, &a.name, a.number).cmp(&(&b.namespace, &b.name, b.number)));
         Ok(found)
     }
@@ -378,6 +393,23 @@ fn separate_duplicates(parts: &mut Vec<(Summary, Object)>, orphans: &mut Vec<(Su
     let duplicates: Vec<usize> =
         (0..parts.len()).rev().filter(|index| is_duplicate(&parts[*index])).collect();
     orphans.extend(duplicates.into_iter().map(|index| parts.swap_remove(index)));
+}
+
+/// Moves versions of an earlier release of that name to the orphans, if a version of this one has the same number. Versions without
+/// an owner may also come from a backup, so that those whose number no other has stay.
+fn separate_leftovers(
+    parts: &mut Vec<(Summary, Object)>,
+    orphans: &mut Vec<(Summary, Object)>,
+    release: &Object,
+) {
+    let is_leftover = |(one, object): &(Summary, Object)| {
+        let is_other = |(other, theirs): &(Summary, Object)| {
+            other.number == one.number && record::is_owned_by(theirs, release)
+        };
+        !record::is_owned_by(object, release) && parts.iter().any(is_other)
+    };
+    let leftovers: Vec<usize> = (0..parts.len()).rev().filter(|index| is_leftover(&parts[*index])).collect();
+    orphans.extend(leftovers.into_iter().map(|index| parts.swap_remove(index)));
 }
 
 /// Whether the server does not serve the kind, rather than not having the object.
@@ -505,14 +537,19 @@ impl Store for NativeStore {
         })
     }
 
-    fn owner<'a>(&'a self, namespace: &'a str, name: &'a str) -> StoreFuture<'a, Option<Map<Node>>> {
+    fn owner<'a>(&'a self, namespace: &'a str, name: &'a str) -> StoreFuture<'a, Option<ObjectOwner>> {
         Box::pin(async move {
-            if let Some(release) = self.cached_release(namespace, name) {
-                return Ok(Some(record::owner_reference(&release)));
-            }
-            let failed = api::backend_error(format!("get: failed to get {name:?}"));
-            let release = empty_if_missing_kind(self.release(namespace, name).await).map_err(failed)?;
-            Ok(release.as_ref().map(record::owner_reference))
+            let release = match self.cached_release(namespace, name) {
+                Some(release) => Some(release),
+                None => {
+                    let failed = api::backend_error(format!("get: failed to get {name:?}"));
+                    empty_if_missing_kind(self.release(namespace, name).await).map_err(failed)?
+                }
+            };
+            Ok(release.map(|release| ObjectOwner {
+                reference: record::owner_reference(&release),
+                labels: application::object_labels(&release),
+            }))
         })
     }
 }

@@ -65,6 +65,13 @@ pub(super) fn set_owner(object: &mut Object, owner: &Object) {
     object.metadata_mut().insert("ownerReferences".into(), owners);
 }
 
+/// Whether a version was written for this release. `kubectl delete --cascade=orphan` of a release leaves versions without an owner,
+/// which are nothing to a later release of that name.
+pub(super) fn is_owned_by(version: &Object, release: &Object) -> bool {
+    let owners = version.at(&["metadata", "ownerReferences"]).and_then(Node::as_list).unwrap_or_default();
+    owners.iter().any(|owner| owner.get("uid").and_then(Node::as_str) == Some(release.uid()))
+}
+
 /// A release that points to no version yet.
 pub(super) fn new_release(version: &ReleaseVersion) -> Object {
     let mut object =

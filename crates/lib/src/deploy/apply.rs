@@ -9,7 +9,8 @@ use pintle_cluster::{FieldValidation, PropagationPolicy, WriteParams};
 use pintle_objects::{Object, ObjectId};
 use pintle_plan::recreation::{Recreation, recreation};
 use pintle_plan::{self as plan, Action, ConflictPolicy, MergeBase, Plan, RESOURCE_POLICY, Step, batches};
-use pintle_tree::{LogLevel, LogLine, Map, Node};
+use pintle_release::ObjectOwner;
+use pintle_tree::{LogLevel, LogLine, Node};
 
 use super::three_way::ThreeWayState;
 use super::{Deletion, Executor, wait};
@@ -231,9 +232,15 @@ impl Executor<'_> {
 
 /// Sets the release as owner if the object is in the same namespace (owner references cannot cross namespaces). Objects
 /// with a resource policy of `keep` get no owner, because garbage collection would delete them with the release.
-pub(super) fn add_owner(object: &mut Object, namespace: &str, owner: &Map<Node>) {
-    if object.namespace() == namespace && object.annotation(RESOURCE_POLICY).is_none() {
-        let owners = vec![Node::Map(owner.clone())];
+pub(super) fn add_owner(object: &mut Object, namespace: &str, owner: &ObjectOwner) {
+    if object.namespace() != namespace {
+        return;
+    }
+    for (key, value) in &owner.labels {
+        object.set_label(key, value);
+    }
+    if object.annotation(RESOURCE_POLICY).is_none() {
+        let owners = vec![Node::Map(owner.reference.clone())];
         object.metadata_mut().insert("ownerReferences".into(), Node::List(owners));
     }
 }

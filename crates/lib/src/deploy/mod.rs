@@ -18,9 +18,8 @@ use pintle_cluster::{PropagationPolicy, WrittenObject};
 use pintle_events::{Context, Event as LifecycleEvent};
 use pintle_objects::{HookEvent, ObjectId};
 use pintle_plan::{FieldConflict, Plan};
-use pintle_release::{Lease, ReleaseVersion, Status, StoreError, Summary};
+use pintle_release::{Lease, ObjectOwner, ReleaseVersion, Status, StoreError, Summary};
 
-use pintle_tree::{Map, Node};
 use tokio::sync::OnceCell;
 
 use crate::options::{DeployOptions, Method, WaitStrategy};
@@ -100,7 +99,7 @@ pub(crate) struct Executor<'a> {
     /// The fields that were left to other managers.
     yielded: Mutex<Vec<(ObjectId, FieldConflict)>>,
     lease_guard: Arc<LeaseGuard<'a>>,
-    owner: OnceCell<Option<Map<Node>>>,
+    owner: OnceCell<Option<ObjectOwner>>,
     hooks: ParsedHooks,
     stage: Stage,
     /// The record as it was last read, for operations without a lease: it is written only if nobody else has changed
@@ -332,8 +331,8 @@ impl<'a> Executor<'a> {
         self.records.update(earlier, None, None).await
     }
 
-    /// Returns the owner reference for the objects of the release, if its store keeps releases as objects.
-    async fn owner(&self) -> Result<Option<&Map<Node>>> {
+    /// Returns the owner of the objects of the release, if its store keeps releases as objects.
+    async fn owner(&self) -> Result<Option<&ObjectOwner>> {
         let ask = || self.records.store().owner(&self.version.namespace, &self.version.name);
         Ok(self.owner.get_or_try_init(ask).await?.as_ref())
     }

@@ -132,10 +132,9 @@ impl NativeStore {
         secrets: &PayloadSecrets,
         (release, after): (Object, Option<&Summary>),
     ) -> Result<(), StoreError> {
-        let pointer = record::pointer(&release);
         let write = secrets.write(&self.cluster, object);
         // Orphans are listed before the pointer moves: later, a version of the next writer would look like one.
-        let (written, orphans) = futures::join!(write, self.orphans(version, pointer));
+        let (written, orphans) = futures::join!(write, self.orphans(version, &release));
         written.map_err(api::backend_error("create: failed to create"))?;
         self.move_pointer(version, (id, object), release, after).await?;
         for orphan in orphans.unwrap_or_default().iter().filter(|orphan| orphan.name() != object.name()) {
@@ -144,13 +143,11 @@ impl NativeStore {
         Ok(())
     }
 
-    /// Versions with the number of this one, or of the one before it, to which no release points. Their writers will
-    /// lose the race or were killed, so they can be deleted once this version is in place.
-    pub(super) async fn orphans(
-        &self,
-        version: &ReleaseVersion,
-        pointer: Option<(VersionId, u64)>,
-    ) -> Result<Vec<Object>> {
+    /// Versions to which the release does not point: those with the number of this one, or of the one before it, whose writers
+    /// will lose the race or were killed, and those of an earlier release of that name. They can be deleted once this version is
+    /// in place.
+    pub(super) async fn orphans(&self, version: &ReleaseVersion, release: &Object) -> Result<Vec<Object>> {
+        let pointer = record::pointer(release);
         let mut numbers = vec![version.number];
         numbers.extend(pointer.map(|(_, number)| number));
         let key = (version.namespace.clone(), version.name.clone());
@@ -166,7 +163,7 @@ impl NativeStore {
             match record::belongs_to_release(&summary, pointer) {
                 // Listed as an orphan because another version has its number; see `separate_duplicates`.
                 true => was_listed,
-                false => numbers.contains(&summary.number),
+                false => numbers.contains(&summary.number) || !record::is_owned_by(object, release),
             }
         });
         Ok(found)
