@@ -67,9 +67,10 @@ impl Error {
             | Error::NoSuchVersion { .. }
             | Error::VersionNotFound { .. }
             | Error::AlreadyDeleted { .. } => ErrorKind::NotFound,
-            Error::NameInUse { .. } | Error::InOtherStore { .. } | Error::DuplicateRelease { .. } => {
-                ErrorKind::Conflict
-            }
+            Error::NameInUse { .. }
+            | Error::InOtherStore { .. }
+            | Error::DuplicateRelease { .. }
+            | Error::MoveInterrupted { .. } => ErrorKind::Conflict,
             #[cfg(feature = "cluster")]
             Error::CannotContinue { .. } | Error::StalePlan { .. } | Error::UnsafeCrds { .. } => {
                 ErrorKind::Conflict
