@@ -29,6 +29,9 @@ use crate::{embedded, kubeconfig, lease_holder, read, request, schemas, scripts,
 /// How long an operation may take to record its state after the second Ctrl-C.
 const CANCEL_GRACE_PERIOD: Duration = Duration::from_secs(3);
 
+/// The variable with the connection string of the database of releases, as in Helm.
+const SQL_CONNECTION_STRING: &str = "HELM_DRIVER_SQL_CONNECTION_STRING";
+
 /// A session and the runtime of its operations.
 pub(crate) struct Connection {
     pub(crate) session: Session,
@@ -99,6 +102,30 @@ impl Connection {
             personality,
             runtime,
         })
+    }
+
+    /// Every store that a release may be in, for commands that move releases between them. A database is one of them if its
+    /// connection string is set, and has to be for the store `wanted`.
+    pub(crate) fn every_store(
+        &self,
+        invocation: &mut Invocation<'_>,
+        wanted: &str,
+    ) -> Result<Vec<Arc<dyn Store>>, Failure> {
+        let cluster = &self.session.cluster;
+        let mut stores: Vec<Arc<dyn Store>> = vec![
+            Arc::new(store::NativeStore::new(cluster.clone())),
+            Arc::new(store::HelmSecrets::new(cluster.clone())),
+            Arc::new(store::HelmConfigMaps::new(cluster.clone())),
+        ];
+        let address = invocation.environment.variable(SQL_CONNECTION_STRING).unwrap_or_default();
+        if wanted == "sql" && address.is_empty() {
+            return Err(Failure::usage(format!("a database needs {SQL_CONNECTION_STRING}")));
+        }
+        if !address.is_empty() {
+            let connected = self.runtime.block_on(sql(&address));
+            stores.push(connected.map_err(|text| refuse(invocation, text))?);
+        }
+        Ok(stores)
     }
 
     /// Runs an operation to completion.
@@ -282,14 +309,17 @@ impl Driver {
             Driver::Secrets => of(secrets(), Vec::new(), vec![native(), config_maps()]),
             Driver::ConfigMaps => of(config_maps(), Vec::new(), vec![native(), secrets()]),
             Driver::Sql => {
-                let address = environment.variable("HELM_DRIVER_SQL_CONNECTION_STRING").unwrap_or_default();
-                let store = pintle_sql::SqlStore::connect(&address).await;
-                let store = store.map_err(|error| format!("unable to instantiate SQL driver: {error}"))?;
-                of(Arc::new(store), Vec::new(), vec![native(), secrets(), config_maps()])
+                let address = environment.variable(SQL_CONNECTION_STRING).unwrap_or_default();
+                of(sql(&address).await?, Vec::new(), vec![native(), secrets(), config_maps()])
             }
             Driver::Memory => of(Arc::new(memory(environment)?), Vec::new(), Vec::new()),
         })
     }
+}
+
+async fn sql(address: &str) -> Result<Arc<dyn Store>, String> {
+    let store = pintle_sql::SqlStore::connect(address).await;
+    Ok(Arc::new(store.map_err(|error| format!("unable to instantiate SQL driver: {error}"))?))
 }
 
 fn memory(environment: &Environment) -> Result<MemoryStore, String> {

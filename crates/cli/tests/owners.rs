@@ -3,6 +3,7 @@
 
 use crate::support::{TestEnv, cluster};
 
+use std::path::Path;
 use std::process::Command;
 
 const TEMPLATE: &str = "\
@@ -44,6 +45,21 @@ impl Stage {
             .expect("the program can be run");
         assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Runs a program, and returns its exit code and all its output.
+    fn run(&self, program: &Path, line: &str) -> String {
+        let output = Command::new(program)
+            .args(line.split(' '))
+            .args(self.flag.split(' '))
+            .current_dir(self.env.path())
+            .env_clear()
+            .env("HOME", self.env.path())
+            .output()
+            .expect("the program can be run");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let code = output.status.code().unwrap_or(-1);
+        format!("exit {code}\n{}{}", text(&output.stdout), text(&output.stderr))
     }
 
     /// Everything that Helm shows of the release.
@@ -88,9 +104,90 @@ fn helm_reads_a_release_after_dry_runs_and_refusals_as_it_was() {
         holds(&shown, &[said]);
         assert_eq!(stage.as_helm_sees_it(), before, "{line}");
     }
+    // An upgrade stays in Helm's store, and Helm goes on from it.
     holds(&stage.pintle("upgrade web web --set text=three"), &["exit 0", "REVISION: 3"]);
-    assert!(!stage.helm("list --all-namespaces").contains("web"), "Helm has nothing left of it");
+    holds(&stage.helm("history web"), &["superseded", "Upgrade complete"]);
+    stage.helm("upgrade web web --set text=four");
     holds(&stage.pintle("history web"), &["exit 0", "superseded", "Upgrade complete"]);
+}
+
+/// The real Helm refuses everything on a release that was moved away, and changes nothing.
+fn check_refusals(stage: &Stage, helm: &Path) {
+    for (line, said) in [
+        ("install web web", "still in use"),
+        ("install web web --replace", "still in use"),
+        ("upgrade web web", "another operation (install/upgrade/rollback) is in progress"),
+        ("upgrade --install web web", "another operation (install/upgrade/rollback) is in progress"),
+        ("upgrade --install web web --take-ownership", "is in progress"),
+        ("rollback web", "release has no 2 version"),
+        ("rollback web 3", "release: not found"),
+        ("uninstall web", "pintle adopt web --to secret"),
+        ("uninstall web --no-hooks", "release: not found"),
+        ("uninstall web --keep-history", "pintle adopt web --to secret"),
+    ] {
+        let shown = stage.run(helm, line);
+        assert!(!shown.starts_with("exit 0"), "{line}: {shown}");
+        holds(&shown, &[said]);
+    }
+    holds(&stage.run(helm, "list --all-namespaces --pending"), &["web", "pending-upgrade"]);
+    holds(&stage.run(helm, "history web"), &["pending-upgrade", "pintle adopt web --to secret"]);
+    let shown = stage.run(helm, "get manifest web");
+    assert!(!shown.contains("ConfigMap"), "{shown}");
+}
+
+#[test]
+fn the_real_helm_stops_at_the_marker_of_a_release_that_was_moved() {
+    let helms = [pintle_testkit::real_helm(), pintle_testkit::real_helm3()];
+    if helms.iter().all(Option::is_none) {
+        pintle_testkit::skip("the_real_helm_stops_at_the_marker needs the real Helm");
+    }
+    for helm in helms.iter().flatten() {
+        let stage = Stage::new();
+        for line in ["install web web --set text=one", "upgrade web web --set text=two"] {
+            holds(&stage.run(helm, line), &["exit 0"]);
+        }
+        holds(
+            &stage.pintle("adopt web"),
+            &["exit 0", "moved to Release objects with 2 versions", "pintle adopt web --to secret"],
+        );
+        check_refusals(&stage, helm);
+        holds(&stage.pintle("adopt web"), &["exit 0", "already stored"]);
+        let listed = stage.pintle("list");
+        holds(&listed, &["web", "deployed"]);
+        assert!(!listed.contains("pending") && !listed.contains("STORE"), "{listed}");
+        holds(&stage.pintle("upgrade web web --set text=three"), &["exit 0", "REVISION: 3"]);
+        check_refusals(&stage, helm);
+        holds(&stage.pintle("get manifest web"), &["text: \"three\""]);
+        holds(
+            &stage.pintle("adopt web --to secret"),
+            &["exit 0", "moved to Helm's Secrets with 3 versions", "Helm sees it as its own"],
+        );
+        holds(&stage.run(helm, "get manifest web"), &["exit 0", "text: \"three\""]);
+        holds(&stage.run(helm, "upgrade web web --set text=four"), &["exit 0"]);
+        holds(&stage.run(helm, "rollback web 1"), &["exit 0"]);
+        holds(&stage.pintle("get manifest web"), &["text: \"one\""]);
+        holds(&stage.run(helm, "uninstall web"), &["exit 0"]);
+        // Uninstalled by us, the name is free for Helm again.
+        holds(&stage.run(helm, "install web web"), &["exit 0"]);
+        holds(&stage.pintle("adopt web"), &["exit 0"]);
+        holds(&stage.pintle("uninstall web"), &["exit 0"]);
+        holds(&stage.run(helm, "install web web"), &["exit 0"]);
+    }
+}
+
+#[test]
+fn a_list_of_mixed_stores_has_a_column_for_them() {
+    let stage = Stage::new();
+    stage.helm("install theirs web --set text=one");
+    holds(&stage.pintle("install ours web --set text=one"), &["exit 0"]);
+    let listed = stage.pintle("list");
+    let stores: Vec<&str> = listed.lines().filter_map(|line| line.split_whitespace().next_back()).collect();
+    assert_eq!(stores, ["0", "stdout", "STORE", "native", "secret"], "{listed}");
+    holds(&stage.pintle("list -o json"), &[r#""store":"native""#, r#""store":"secret""#]);
+    assert!(!stage.pintle("list --filter ours").contains("STORE"));
+    assert!(!stage.helm("list").contains("STORE"));
+    holds(&stage.pintle("adopt theirs --to nowhere"), &["exit 2", "native, secret, configmap and sql"]);
+    holds(&stage.pintle("adopt theirs --to sql"), &["exit 2", "HELM_DRIVER_SQL_CONNECTION_STRING"]);
 }
 
 #[test]

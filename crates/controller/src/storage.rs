@@ -169,6 +169,22 @@ impl Store for RequestStore {
         })
     }
 
+    fn forget<'a>(&'a self, _: &'a str, name: &'a str, numbers: &'a [u64]) -> StoreFuture<'a, ()> {
+        self.to_write().forget(&self.storage, name, numbers)
+    }
+
+    fn leave_marker<'a>(&'a self, last: &'a Summary, to: &'a str) -> StoreFuture<'a, ()> {
+        Box::pin(async move { self.to_write().leave_marker(&self.stored_summary(last), to).await })
+    }
+
+    fn remove_marker<'a>(&'a self, _: &'a str, name: &'a str) -> StoreFuture<'a, ()> {
+        self.to_write().remove_marker(&self.storage, name)
+    }
+
+    fn moved_to(&self, _: &str, name: &str) -> Option<String> {
+        self.store.moved_to(&self.storage, name)
+    }
+
     fn hold<'a>(&'a self, seen: &'a Summary, lease: Option<&'a Lease>) -> StoreFuture<'a, String> {
         Box::pin(async move { self.to_write().hold(&self.stored_summary(seen), lease).await })
     }

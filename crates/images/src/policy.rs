@@ -114,7 +114,7 @@ impl Policy {
     pub fn destination(&self, image: &Reference) -> Result<Option<Destination>> {
         let registry = image.registry();
         if !self.moves(&registry) {
-            return Ok(None);
+            return self.check_strictly(&registry).map(|()| None);
         }
         let (target, prefix) = self.target_of(&registry, &registry)?;
         let repository = image.repository();
@@ -137,6 +137,21 @@ impl Policy {
                 problem: error.kind.to_string(),
                 relocated,
             }),
+        }
+    }
+
+    /// Fails if strict mode demands a mapping for a registry that has none. Without `sources` every registry is a source,
+    /// except those that are excluded and those that are targets already.
+    fn check_strictly(&self, registry: &str) -> Result<()> {
+        let Some(file) = self.mapping.as_ref().filter(|file| file.strict && self.sources.is_none()) else {
+            return Ok(());
+        };
+        let mapped = file.mappings.iter().map(|mapping| &mapping.target);
+        let mut targets = mapped.chain(&file.default_target).chain(&self.target);
+        let is_target = targets.any(|target| normalize_host(&target.registry) == registry);
+        match is_target || self.excludes_registry(registry) || file.find(registry).is_some() {
+            true => Ok(()),
+            false => Err(Error::Unmapped { registry: registry.to_owned(), file: file.file.clone() }),
         }
     }
 

@@ -10,6 +10,7 @@ pub use kind::ErrorKind;
 use text::missing_permissions;
 #[cfg(feature = "cluster")]
 use text::stale_plan;
+use pintle_release::driver_word;
 use text::{
     delete_commands, driver_setting, join_errors, store_description, store_suffix, unsafe_crds, with_causes,
 };
@@ -301,6 +302,18 @@ pub enum Error {
         store_description(.stores[0]), store_description(.stores[1]), delete_commands(.stores, .name)
     )]
     DuplicateRelease {
+        /// The name.
+        name: String,
+        /// The stores.
+        stores: [&'static str; 2],
+    },
+    /// Two stores hold versions of the same release.
+    #[error(
+        "release {name:?} is stored both {} and {}, because moving it was interrupted; choose one with `pintle adopt {name} --to {}` or `--to {}`",
+        store_description(.stores[0]), store_description(.stores[1]),
+        driver_word(.stores[0]), driver_word(.stores[1])
+    )]
+    MoveInterrupted {
         /// The name.
         name: String,
         /// The stores.

@@ -1,14 +1,16 @@
 //! The records of one release: its versions, which store holds them, and whether another client is working on it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use pintle_release::{
     HookPhase, Lease, RecordPart, ReleaseVersion, Status, Store, StoreError, Summary, VersionId, VersionRef,
 };
 
+use crate::lifecycle::record_extras;
 use crate::{Error, Result, Session};
 
-mod owners;
+pub(crate) mod owners;
 
 /// The records of one release in one store.
 pub(crate) struct Records<'s> {
@@ -16,6 +18,16 @@ pub(crate) struct Records<'s> {
     store: Arc<dyn Store>,
     namespace: String,
     name: String,
+}
+
+/// The stores that a session searches, its own first.
+fn searched(session: &Session) -> Vec<Arc<dyn Store>> {
+    std::iter::once(&session.store).chain(&session.other_stores).cloned().collect()
+}
+
+/// All stores of a session.
+pub(crate) fn all_stores(session: &Session) -> Vec<Arc<dyn Store>> {
+    searched(session).into_iter().chain(session.excluded_stores.iter().cloned()).collect()
 }
 
 impl<'s> Records<'s> {
@@ -39,13 +51,13 @@ impl<'s> Records<'s> {
         namespace: &str,
         name: &str,
     ) -> Result<(Records<'s>, Vec<Summary>)> {
-        let found = owners::find(session, namespace, name, &session.other_stores).await?;
+        let found = owners::find(&searched(session), namespace, name).await?;
         let records = Records { store: found.store, ..Records::new(session, namespace, name) };
         Ok((records, found.history))
     }
 
-    /// As [`Records::find_with_history`], for an operation that changes the release. Unless it is a dry run, also
-    /// deletes the copies that an interrupted move into the session's own store left in the other one.
+    /// As [`Records::find_with_history`], for an operation that changes the release. It works in the store that holds the
+    /// release. Unless it is a dry run, also deletes the copies that an interrupted move left in another store.
     ///
     /// # Errors
     /// When more than one store holds the name, or only a store that this session excludes.
@@ -55,19 +67,29 @@ impl<'s> Records<'s> {
         name: &str,
         dry_run: bool,
     ) -> Result<(Records<'s>, Vec<Summary>)> {
-        let found = owners::find(session, namespace, name, &session.other_stores);
+        let searched = searched(session);
+        let found = owners::find(&searched, namespace, name);
         let guarded = owners::find_first(&session.excluded_stores, namespace, name);
         let (found, guarded) = futures::join!(found, guarded);
-        let found = found?;
+        let mut found = found?;
         found.ensure_single_owner(name)?;
-        if let Some(store) = guarded? {
+        let guarded = guarded?;
+        if let Some((store, newest)) = guarded.taken {
             let (name, kept) = (name.to_owned(), store.driver());
             let here = found.store.driver();
-            return Err(match found.history.is_empty() {
-                true => Error::InOtherStore { name, kept, here },
-                false => Error::DuplicateRelease { name, stores: [here, kept] },
+            let is_copy = |version: &Summary| {
+                version.number == newest.number && owners::is_same_version(version, &newest)
+            };
+            return Err(match found.history.as_slice() {
+                [] => Error::InOtherStore { name, kept, here },
+                history if history.iter().any(is_copy) => {
+                    Error::MoveInterrupted { name, stores: [here, kept] }
+                }
+                _ => Error::DuplicateRelease { name, stores: [here, kept] },
             });
         }
+        found.note_read(guarded.read);
+        found.ensure_not_moved_away(&all_stores(session), namespace, name)?;
         if !dry_run {
             found.delete_copies(namespace, name).await;
         }
@@ -75,19 +97,42 @@ impl<'s> Records<'s> {
         Ok((records, found.history))
     }
 
+    /// Returns the records of a release in one store.
+    pub(crate) fn in_store(
+        session: &'s Session,
+        store: &Arc<dyn Store>,
+        namespace: &str,
+        name: &str,
+    ) -> Records<'s> {
+        Records { store: Arc::clone(store), ..Records::new(session, namespace, name) }
+    }
+
+    /// Deletes the markers of a release that no store holds any more, so that its name is free for Helm again.
+    pub(crate) async fn remove_markers(&self) -> Result<()> {
+        for store in all_stores(self.session) {
+            if store.moved_to(&self.namespace, &self.name).is_some() {
+                store.remove_marker(&self.namespace, &self.name).await?;
+            }
+        }
+        Ok(())
+    }
+
     /// Returns whether the release is in a store other than the session's own.
     pub(crate) fn is_in_other_store(&self) -> bool {
         !Arc::ptr_eq(&self.store, &self.session.store)
     }
 
-    /// Returns the store that the session records new releases in.
-    pub(crate) fn own_store(&self) -> &Arc<dyn Store> {
-        &self.session.store
-    }
-
     /// Returns the store that holds the release.
     pub(crate) fn store(&self) -> &Arc<dyn Store> {
         &self.store
+    }
+
+    /// Adds what a version can keep in this store beyond Helm's format, which has a size limit: the chart as it was loaded,
+    /// with its subcharts.
+    pub(crate) fn complete(&self, version: &mut ReleaseVersion, chart: &pintle_chart::Chart) {
+        if self.store.driver() == "native" {
+            record_extras::record_source_chart(&mut version.chart, chart);
+        }
     }
 
     /// Returns all versions, oldest first; empty when there is no such release.
@@ -259,7 +304,13 @@ impl<'s> Records<'s> {
         let after = history.iter().rev().find(|version| !pruned.contains(&version.number));
         let clock = &self.session.clock;
         version.id = Some(VersionId::new(clock.now().unix_millis(), clock.random()));
-        Ok(self.store.create(version, lease, after).await?)
+        self.store.create(version, lease, after).await?;
+        if self.store.moved_to(&self.namespace, &self.name).is_some() {
+            // The marker is stale: this is the store of the release now. A marker that stays makes Helm refuse to work
+            // on the release, which is no reason to fail; the next operation tries again.
+            let _ = self.store.remove_marker(&self.namespace, &self.name).await;
+        }
+        Ok(())
     }
 
     /// Replaces the newest version if its record has not changed since it was observed.
@@ -280,6 +331,61 @@ impl<'s> Records<'s> {
         observed.state = self.store.hold(observed, lease).await?;
         observed.lease = lease.cloned();
         Ok(())
+    }
+
+    /// Runs a future that changes no record, while a lease on the newest version keeps other clients away. The lease is
+    /// released afterwards, unless it is lost. Users who may not change records work without a lease.
+    pub(crate) async fn while_leased<T>(
+        &self,
+        last: &mut Summary,
+        doing: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        let lease = self.session.lease();
+        match self.set_lease(last, Some(&lease)).await {
+            Err(error) if error.is_forbidden_store() => return doing.await,
+            held => held?,
+        }
+        let outcome = self.race_with_lease(last.number, &lease, doing).await;
+        if !matches!(outcome, Err(Error::LeaseLost { .. })) {
+            self.release_lease(&lease).await;
+        }
+        outcome
+    }
+
+    /// Runs a future while a lease is renewed, until another client has taken over.
+    pub(crate) async fn race_with_lease<T>(
+        &self,
+        number: u64,
+        lease: &Lease,
+        doing: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        tokio::select! {
+            outcome = doing => outcome,
+            error = self.keep_lease_renewed(number, lease) => Err(error),
+        }
+    }
+
+    async fn keep_lease_renewed(&self, number: u64, lease: &Lease) -> Error {
+        let session = self.session;
+        loop {
+            tokio::time::sleep((session.lease_duration / 3).max(Duration::from_millis(100))).await;
+            let renewed = self.renew(number, &lease.renewed_at(session.clock.now())).await;
+            // A store that is unreachable for a while is no reason to stop: the lease is ours until it expires.
+            if let Err(error @ Error::Store(StoreError::Conflict { .. } | StoreError::NotFound { .. })) =
+                renewed
+            {
+                return Error::LeaseLost { source: Box::new(error) };
+            }
+        }
+    }
+
+    /// Releases the lease on the newest version, if it is still ours. Errors are ignored: the lease expires anyway.
+    pub(crate) async fn release_lease(&self, lease: &Lease) {
+        let Ok(mut now) = self.history().await else { return };
+        let ours = |last: &&mut Summary| last.lease.as_ref().is_some_and(|now| now.holder == lease.holder);
+        if let Some(last) = now.last_mut().filter(ours) {
+            let _ = self.set_lease(last, None).await;
+        }
     }
 
     /// Replaces a version that is already in the store; with `held`, only while that lease is on it.

@@ -37,6 +37,6 @@ pub use record::{HookRun, Info, PreservedFields, ReleaseVersion, StoredHook};
 pub use selector::Selector;
 pub use source::{ChartSource, SOURCE_FILE};
 pub use status::{HookPhase, Status};
-pub use store::{ObjectOwner, Query, RecordPart, Store, StoreError, StoreFuture, newest};
+pub use store::{ObjectOwner, Query, RecordPart, Store, StoreError, StoreFuture, driver_word, newest};
 pub use summary::Summary;
 pub use version_id::{BadVersionRef, VersionId, VersionRef};

@@ -218,6 +218,18 @@ impl Store for MemoryStore {
         }))
     }
 
+    fn hold<'a>(&'a self, seen: &'a Summary, lease: Option<&'a Lease>) -> StoreFuture<'a, String> {
+        let mut versions = self.versions();
+        if let Err(error) = check_unmodified(&versions, seen) {
+            return ready(Err(error));
+        }
+        let entry = versions.get_mut(&key(&seen.namespace, &seen.name, seen.number));
+        ready(Ok(entry.map_or_else(String::new, |entry| {
+            entry.lease = lease.cloned();
+            entry.summary().state
+        })))
+    }
+
     fn get<'a>(
         &'a self,
         namespace: &'a str,

@@ -59,6 +59,11 @@ pub trait Store: Send + Sync {
     /// The name of the driver: `native`, `Secret`, `ConfigMap`, `Memory` or `SQL`.
     fn driver(&self) -> &'static str;
 
+    /// The driver as `HELM_DRIVER` spells it.
+    fn driver_word(&self) -> &'static str {
+        driver_word(self.driver())
+    }
+
     /// Creates a version that follows `after`, as that was read. Of this and a concurrent [`Store::swap`] of the
     /// earlier version, only one succeeds.
     ///
@@ -165,10 +170,63 @@ pub trait Store: Send + Sync {
     fn import<'a>(&'a self, versions: &'a [ReleaseVersion]) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             for version in versions {
-                self.create(version, None, None).await?;
+                match self.create(version, None, None).await {
+                    // An interrupted import left it.
+                    Err(StoreError::Exists { .. }) => self.update(version, None, None).await?,
+                    created => created?,
+                }
             }
             Ok(())
         })
+    }
+
+    /// Deletes versions of a release that another store has now, given oldest first. The objects of the release stay, even
+    /// those that the records own. Without numbers, deletes only what an interrupted call has left.
+    ///
+    /// # Errors
+    /// When a record cannot be deleted; those after it stay.
+    fn forget<'a>(
+        &'a self,
+        namespace: &'a str,
+        name: &'a str,
+        numbers: &'a [u64],
+    ) -> StoreFuture<'a, ()> {
+        Box::pin(async move {
+            for number in numbers {
+                match self.delete(namespace, name, *number).await {
+                    Ok(()) | Err(StoreError::NotFound { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Leaves a marker for other clients of the format, which do not know the store that a release was moved to; see
+    /// [`helm::marker`](crate::helm::marker). `last` is the newest version, `to` the `HELM_DRIVER` of the other store.
+    /// Markers are no versions: nothing lists them. Stores that only we read need none.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    fn leave_marker<'a>(&'a self, last: &'a Summary, to: &'a str) -> StoreFuture<'a, ()> {
+        let _ = (last, to);
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// Deletes the marker of a release, if there is one.
+    ///
+    /// # Errors
+    /// When it cannot be deleted.
+    fn remove_marker<'a>(&'a self, namespace: &'a str, name: &'a str) -> StoreFuture<'a, ()> {
+        let _ = (namespace, name);
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// The `HELM_DRIVER` of the store that a release was moved to, if there is a marker. This sends no request: it is what
+    /// the last [`Store::history`], or [`Store::latest`] of that release, has read.
+    fn moved_to(&self, namespace: &str, name: &str) -> Option<String> {
+        let _ = (namespace, name);
+        None
     }
 
     /// Sets or removes the lease of the newest version if it is unmodified; the version itself does not change.
@@ -296,6 +354,17 @@ pub enum StoreError {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+}
+
+/// A driver as `HELM_DRIVER` spells it: `native`, `secret`, `configmap`, `sql` or `memory`.
+pub fn driver_word(driver: &str) -> &'static str {
+    match driver {
+        "Secret" => "secret",
+        "ConfigMap" => "configmap",
+        "SQL" => "sql",
+        "Memory" => "memory",
+        _ => "native",
+    }
 }
 
 fn action_prefix(action: &str) -> String {

@@ -37,6 +37,8 @@ pub struct Summary {
     pub apply_method: String,
     /// The lease of the operation that works on it.
     pub lease: Option<Lease>,
+    /// The store that a list found it in, as `HELM_DRIVER` spells it; empty elsewhere.
+    pub store: &'static str,
     /// The state of the record for optimistic locking, opaque to everyone but its store; empty when unknown.
     pub state: String,
 }
@@ -61,6 +63,7 @@ impl Summary {
             labels: version.labels.clone(),
             apply_method: version.apply_method.clone(),
             lease: None,
+            store: "",
             state: String::new(),
         }
     }

@@ -5,6 +5,7 @@
 //! finds no row.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use futures::TryStreamExt as _;
@@ -72,6 +73,31 @@ const UPDATE: &str = "
     )
     SELECT state FROM changed";
 
+/// Sets the lease of a row with the given `xmin`, or deletes it. The row itself does not change, and neither does its state.
+const HOLD: &str = "
+    WITH locked AS (
+        SELECT key FROM releases_v1 WHERE key = $1 AND namespace = $2 AND xmin::text = $3::text FOR UPDATE
+    ), freed AS (
+        DELETE FROM pintle_leases_v1
+        WHERE key = $1 AND namespace = $2 AND $4::text IS NULL AND EXISTS (SELECT 1 FROM locked)
+    ), leased AS (
+        INSERT INTO pintle_leases_v1 (key, namespace, holder, since, renewed, seconds)
+        SELECT $1, $2, $4::text, $5::text, $6::text, $7::integer
+        WHERE $4::text IS NOT NULL AND EXISTS (SELECT 1 FROM locked)
+        ON CONFLICT (key, namespace) DO UPDATE SET holder = EXCLUDED.holder, since = EXCLUDED.since,
+            renewed = EXCLUDED.renewed, seconds = EXCLUDED.seconds
+    )
+    SELECT count(*) FROM locked";
+
+/// Writes a marker. Its type, which Helm does not read, says where the release is: a label does not fit, because
+/// Helm's table of labels has too short a column for keys.
+const MARK: &str = "
+    INSERT INTO releases_v1 (key, type, body, name, namespace, version, status, owner, createdAt)
+    VALUES ($1, $8, $2, $3, $4, $5, $6, 'helm', $7)
+    ON CONFLICT (key, namespace) DO UPDATE SET type = EXCLUDED.type, body = EXCLUDED.body, version = EXCLUDED.version";
+
+const MARKER: &str = "SELECT type FROM releases_v1 WHERE key = $1 AND namespace = $2";
+
 const RENEW: &str = "
     UPDATE pintle_leases_v1 SET since = $4, renewed = $5, seconds = $6
     WHERE key = $1 AND namespace = $2 AND holder = $3";
@@ -95,11 +121,13 @@ const COLUMNS: &str = "
         WHERE l.releaseKey = r.key AND l.releaseNamespace = r.namespace ORDER BY l.key),
     c.holder, c.since, c.renewed, c.seconds, r.xmin::text
     FROM releases_v1 r LEFT JOIN pintle_leases_v1 c ON c.key = r.key AND c.namespace = r.namespace
-    WHERE r.owner = 'helm' AND ($1::text IS NULL OR r.namespace = $1) AND ($2::text IS NULL OR r.name = $2)";
+    WHERE r.owner = 'helm' AND r.key NOT LIKE '%.moved' AND ($1::text IS NULL OR r.namespace = $1) AND ($2::text IS NULL OR r.name = $2)";
 
 /// Stores releases in PostgreSQL.
 pub struct SqlStore {
     client: Client,
+    /// The markers that were read so far: where releases were moved to, by namespace and name.
+    markers: Mutex<BTreeMap<(String, String), String>>,
 }
 
 impl SqlStore {
@@ -121,7 +149,7 @@ impl SqlStore {
             client
         };
         schema::ensure(&mut client).await?;
-        Ok(SqlStore { client })
+        Ok(SqlStore { client, markers: Mutex::default() })
     }
 
     /// Runs a statement that returns the number of changed rows.
@@ -162,6 +190,23 @@ impl SqlStore {
             found.extend(summary(&row, &body, &labels));
         }
         Ok(found)
+    }
+
+    /// Remembers whether there is a marker for a release.
+    async fn read_marker(&self, namespace: &str, name: &str) -> Result<(), tokio_postgres::Error> {
+        self.forget_marker(namespace, name);
+        let row = self.client.query_opt(MARKER, &[&helm::marker_name(name), &namespace]).await?;
+        let kind: Option<String> = row.map(|row| row.get(0));
+        if let Some(to) = kind.as_deref().and_then(|kind| kind.rsplit('/').next()) {
+            let key = (namespace.to_owned(), name.to_owned());
+            self.markers.lock().unwrap_or_else(PoisonError::into_inner).insert(key, to.to_owned());
+        }
+        Ok(())
+    }
+
+    fn forget_marker(&self, namespace: &str, name: &str) {
+        let key = (namespace.to_owned(), name.to_owned());
+        self.markers.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
     }
 
     async fn body(&self, key: &str, namespace: &str) -> Result<Option<String>, tokio_postgres::Error> {
@@ -464,6 +509,8 @@ impl Store for SqlStore {
     fn history<'a>(&'a self, namespace: &'a str, name: &'a str) -> StoreFuture<'a, Vec<Summary>> {
         Box::pin(async move {
             let query = Query::for_release(namespace_of(namespace), name);
+            let marker = self.read_marker(namespace_of(namespace), name).await;
+            marker.map_err(backend_error("query: failed to query with labels"))?;
             let statement = format!("SELECT {COLUMNS} ORDER BY r.version");
             let found = self.summaries(&statement, &query, |_| true).await;
             let mut found = found.map_err(backend_error("query: failed to query with labels"))?;
@@ -495,6 +542,66 @@ impl Store for SqlStore {
             let found = self.summaries(&statement, query, |labels| selector.matches(labels)).await;
             Ok(newest(found.map_err(backend_error("list: failed to list"))?, query, |_| true))
         })
+    }
+
+    fn hold<'a>(&'a self, seen: &'a Summary, lease: Option<&'a Lease>) -> StoreFuture<'a, String> {
+        Box::pin(async move {
+            let key = helm::object_name(&seen.name, seen.number);
+            let (namespace, lease) = (namespace_of(&seen.namespace), LeaseRow::new(lease));
+            let parameters: [&(dyn ToSql + Sync); 7] = [
+                &key,
+                &namespace,
+                &seen.state,
+                &lease.holder,
+                &lease.since,
+                &lease.renewed,
+                &lease.seconds,
+            ];
+            match self.changed(HOLD, &parameters).await {
+                Ok(true) => Ok(seen.state.clone()),
+                Ok(false) => Err(self.conflict_error(seen).await),
+                Err(error) => Err(backend_error("update: failed to update")(error)),
+            }
+        })
+    }
+
+    fn leave_marker<'a>(&'a self, last: &'a Summary, to: &'a str) -> StoreFuture<'a, ()> {
+        Box::pin(async move {
+            let marker = helm::marker(last, self.driver_word(), to);
+            let record = Record { key: helm::marker_name(&last.name), ..Record::new(&marker, "create")? };
+            let namespace = namespace_of(&last.namespace);
+            let kind = format!("{}/{to}", helm::MOVED_TO);
+            let parameters: [&(dyn ToSql + Sync); 8] = [
+                &record.key,
+                &record.body,
+                &last.name,
+                &namespace,
+                &record.number,
+                &marker.status_word(),
+                &now(),
+                &kind,
+            ];
+            let written = self.client.execute(MARK, &parameters).await;
+            written.map_err(backend_error("create: failed to create"))?;
+            let key = (namespace.to_owned(), last.name.clone());
+            self.markers.lock().unwrap_or_else(PoisonError::into_inner).insert(key, to.to_owned());
+            Ok(())
+        })
+    }
+
+    fn remove_marker<'a>(&'a self, namespace: &'a str, name: &'a str) -> StoreFuture<'a, ()> {
+        Box::pin(async move {
+            let (key, namespace) = (helm::marker_name(name), namespace_of(namespace));
+            let deleted = self.changed(DELETE, &[&key, &namespace]).await;
+            deleted.map_err(backend_error("delete: failed to delete"))?;
+            self.forget_marker(namespace, name);
+            Ok(())
+        })
+    }
+
+    fn moved_to(&self, namespace: &str, name: &str) -> Option<String> {
+        let markers = self.markers.lock().unwrap_or_else(PoisonError::into_inner);
+        markers.get(&(namespace_of(namespace).to_owned(), name.to_owned())).cloned()
     }
 
     fn delete<'a>(&'a self, namespace: &'a str, name: &'a str, number: u64) -> StoreFuture<'a, ()> {

@@ -29,7 +29,8 @@ The server restores each object in a dry run, and what that would change has dri
 add, defaults, and other spellings of a value are not reported. CRDs of crds/ folders are compared too, as far as other
 field managers have changed them. With --fix, objects that have drifted are restored; the release gets no new version.
 
-The exit code is 0 if nothing has drifted or everything was restored, 2 if something has, and 1 on errors.",
+The exit code is 0 if nothing has drifted or everything was restored, 2 if something has, and 1 on errors: also if an object
+could not be checked, because the server refused to read it or to restore it in a dry run.",
     operands: Operands::AtMost(1),
     completion: ArgCompletion::Release,
     flags: &[OWN],
@@ -77,11 +78,22 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
 /// Answers by the exit code.
 fn answer(found: &[ReleaseDrift], correct: bool) -> Result<(), Failure> {
     let objects = || found.iter().flat_map(|drift| &drift.objects);
+    let unchecked = objects().filter(|object| object.is_unchecked()).count();
+    if unchecked > 0 {
+        let text = format!("{unchecked} {} could not be checked", plural(unchecked));
+        return Err(Failure::run_time(text).hint("the problems are listed above"));
+    }
     match objects().filter(|object| object.problem.is_some()).count() {
         0 if correct || objects().next().is_none() => Ok(()),
-        count if correct => Err(Failure::run_time(format!("{count} objects cannot be restored"))),
+        count if correct => {
+            Err(Failure::run_time(format!("{count} {} cannot be restored", plural(count))))
+        }
         _ => Err(Failure::new(FailureKind::Changes, "")),
     }
+}
+
+fn plural(count: usize) -> &'static str {
+    if count == 1 { "object" } else { "objects" }
 }
 
 /// The releases to look at, as namespace and name.
@@ -107,7 +119,13 @@ fn describe(drift: &ReleaseDrift) -> String {
         text.push_str(&format!("no drift in {} objects\n", drift.compared));
         return text;
     }
-    text.push_str(&format!("{} of {} objects have drifted\n", drift.objects.len(), drift.compared));
+    let unchecked = drift.objects.iter().filter(|object| object.is_unchecked()).count();
+    let drifted = drift.objects.len() - unchecked;
+    let parts = [(drifted, "have drifted"), (unchecked, "could not be checked")];
+    let parts = parts.into_iter().filter(|(count, _)| *count > 0);
+    let parts: Vec<String> =
+        parts.map(|(count, what)| format!("{count} of {} objects {what}", drift.compared)).collect();
+    text.push_str(&format!("{}\n", parts.join(", ")));
     for object in &drift.objects {
         text.push_str(&format!("  {} {}\n", object.id.kind, path(object)));
         if object.is_missing {

@@ -12,6 +12,7 @@ use crate::flag::{Flag, FlagCompletion, Kind, Name, names};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, Records, print_data};
 use crate::output::list::{names, records, rows};
+use crate::personality::Personality;
 use crate::report::Reporting;
 use crate::scripts::SCRIPTS;
 
@@ -65,6 +66,10 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let connection = Connection::open(invocation)?;
     let flags = &invocation.flags;
     let count = |name: Name<i64>| usize::try_from(flags.int(name, invocation.environment)).unwrap_or(0);
+    let max = count(names::MAX);
+    // A limit that nobody asked for is told. Helm says nothing.
+    let tells_of_more =
+        invocation.personality == Personality::Pintle && max > 0 && !flags.given(names::MAX);
     let request = ListRequest {
         namespace: Some(connection.namespace.clone()).filter(|_| !flags.on(names::ALL_NAMESPACES)),
         statuses: statuses(flags),
@@ -72,13 +77,20 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         selector: flags.text(names::SELECTOR).to_owned(),
         by_date: flags.on(names::DATE),
         reverse: flags.on(names::REVERSE),
-        limit: count(names::MAX),
+        // One more, to see whether there are more.
+        limit: max + usize::from(tells_of_more),
         offset: count(names::OFFSET),
     };
-    let releases = {
+    let mut releases = {
         let mut reporter = Reporting::new(invocation.ui);
         connection.run(pintle::ops::list(&connection.session, &request, &mut reporter))?
     };
+    if tells_of_more && releases.len() > max {
+        releases.truncate(max);
+        let text = format!("only {max} releases are shown: `--max 0` shows all, `--offset {max}` the next");
+        invocation.ui.warn(&text);
+    }
+    let flags = &invocation.flags;
     let layout = flags.text(names::TIME_FORMAT);
     let ids = connect::keeps_ids(invocation.personality, invocation.environment);
     match (Format::from_flags(flags), flags.on(names::SHORT)) {

@@ -92,19 +92,34 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     for row in rows.iter().filter(|row| !row.problem.is_empty()) {
         invocation.ui.warn(&format!("release {}: {}", row.release.name, row.problem));
     }
+    let (total, unknown) = (rows.len(), rows.iter().filter(|row| row.newest.is_empty()).count());
     let is_any_outdated = rows.iter().any(Row::is_outdated);
     let all = invocation.flags.on(names::ALL);
     rows.retain(|row| all || row.is_outdated());
-    print(invocation, &rows)?;
+    print(invocation, &rows, (total, unknown))?;
     if is_any_outdated && invocation.flags.on(names::FAIL_ON_OUTDATED) {
         return Err(Failure::run_time("there are outdated releases"));
     }
     Ok(())
 }
 
-fn print(invocation: &mut Invocation<'_>, rows: &[Row]) -> Result<(), Failure> {
+/// What to print if no release is outdated: a release that was not compared may be.
+fn none_outdated(total: usize, unknown: usize) -> String {
+    const HINT: &str = "the source of their charts is unknown; `--all` lists them, `repo add` adds a repository";
+    match unknown {
+        0 => "No outdated releases\n".to_owned(),
+        _ if unknown == total => format!("No release could be compared, of {total}: {HINT}\n"),
+        _ => format!("No outdated releases, but {unknown} of {total} could not be compared: {HINT}\n"),
+    }
+}
+
+fn print(
+    invocation: &mut Invocation<'_>,
+    rows: &[Row],
+    (total, unknown): (usize, usize),
+) -> Result<(), Failure> {
     match Format::from_flags(&invocation.flags) {
-        Format::Table if rows.is_empty() => invocation.ui.print("No outdated releases\n"),
+        Format::Table if rows.is_empty() => invocation.ui.print(&none_outdated(total, unknown)),
         Format::Table => {
             let headings = ["NAME", "NAMESPACE", "CHART", "INSTALLED", "NEWEST", "STATUS", "SOURCE"];
             let line = |row: &Row| {

@@ -212,6 +212,14 @@ fn changed_files(
     changed::files(&request.current_folder, since).map(Some)
 }
 
+/// Whether there was nothing to run.
+fn has_no_suites(chart: &TestedChart) -> bool {
+    chart.error.is_none()
+        && chart.suites.is_empty()
+        && chart.unwritten.is_empty()
+        && chart.unreadable.is_empty()
+}
+
 /// Prints the results, and writes the report.
 fn print(
     invocation: &mut Invocation<'_>,
@@ -239,7 +247,12 @@ fn print(
             text.push_str(&console.suite(suite));
             totals.suite(suite);
         }
-        totals.chart(chart.passed(), chart.error.is_some());
+        // helm-unittest counts a chart without tests as passed.
+        if invocation.personality == Personality::Pintle && has_no_suites(chart) {
+            invocation.ui.warn(&format!("no test suites for chart {} ({})", chart.name, chart.path));
+        } else {
+            totals.chart(chart.passed(), chart.error.is_some());
+        }
         invocation.ui.print(&text)?;
     }
     if let Err(error) = write_report(invocation, request, tested) {

@@ -332,6 +332,7 @@ pub(crate) const THRESHOLD: Name<u64> = Name::new("threshold");
 pub(crate) const TIMEOUT: Name<Duration> = Name::new("timeout");
 pub(crate) const TIMEOUT_SECONDS: Name<i64> = Name::new("timeout");
 pub(crate) const TIME_FORMAT: Name<String> = Name::new("time-format");
+pub(crate) const TO: Name<String> = Name::new("to");
 pub(crate) const TRUSTED_ROOT: Name<String> = Name::new("trusted-root");
 pub(crate) const TYPE: Name<String> = Name::new("type");
 pub(crate) const UNINSTALLED: Name<bool> = Name::new("uninstalled");

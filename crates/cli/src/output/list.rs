@@ -20,7 +20,16 @@ pub(crate) fn manager(release: &Summary) -> Option<String> {
     Some(format!("{}/{}", owner.namespace, owner.name))
 }
 
-/// The table, with a trailing line break. With `managers`, a column says which HelmRequests manage releases, if there are any.
+/// The heading of the column that is shown if the releases are in different stores.
+const STORE: &str = "STORE";
+
+/// Whether the releases are in different stores.
+fn is_mixed(releases: &[Summary]) -> bool {
+    releases.windows(2).any(|pair| pair[0].store != pair[1].store)
+}
+
+/// The table, with a trailing line break. With `managers`, further columns say which HelmRequests manage releases, if there
+/// are any, and which store has a release, if there are several.
 pub(crate) fn rows(
     releases: &[Summary],
     layout: &str,
@@ -30,9 +39,11 @@ pub(crate) fn rows(
 ) -> String {
     let mut rows: Vec<Vec<String>> = Vec::with_capacity(releases.len() + 1);
     let shows_managers = managers && releases.iter().any(|release| manager(release).is_some());
+    let shows_stores = managers && is_mixed(releases);
     if headings {
         let managed = shows_managers.then_some(&MANAGED_BY);
-        rows.push(HEADINGS.iter().chain(managed).map(|heading| paint.heading(heading)).collect());
+        let store = shows_stores.then_some(&STORE);
+        rows.push(HEADINGS.iter().chain(managed).chain(store).map(|heading| paint.heading(heading)).collect());
     }
     for release in releases {
         let mut row = vec![
@@ -45,13 +56,16 @@ pub(crate) fn rows(
             release.app_version.clone(),
         ];
         row.extend(shows_managers.then(|| manager(release).unwrap_or_default()));
+        row.extend(shows_stores.then(|| release.store.to_owned()));
         rows.push(row);
     }
     format!("{}\n", table(&rows, 0))
 }
 
-/// The records for JSON and YAML; the revision is a string, as in Helm. With `ids`, version ids are included.
+/// The records for JSON and YAML; the revision is a string, as in Helm. With `ids`, version ids are included, and the stores
+/// if there are several.
 pub(crate) fn records(releases: &[Summary], layout: &str, ids: bool) -> Vec<Record> {
+    let shows_stores = ids && is_mixed(releases);
     let record = |release: &Summary| {
         Record::default()
             .with("name", release.name.as_str())
@@ -62,6 +76,7 @@ pub(crate) fn records(releases: &[Summary], layout: &str, ids: bool) -> Vec<Reco
             .with("chart", chart(release))
             .with("app_version", release.app_version.as_str())
             .with_option("managed_by", manager(release).filter(|_| ids))
+            .with_option("store", shows_stores.then(|| release.store.to_owned()))
             .with_option("id", release.id.as_ref().filter(|_| ids).map(ToString::to_string))
     };
     releases.iter().map(record).collect()

@@ -6,7 +6,7 @@ use pintle_objects::{Object, ObjectId};
 use pintle_release::ReleaseVersion;
 use pintle_tree::{Map, Node};
 
-use super::api;
+use super::{api, record};
 use crate::cluster::Cluster;
 use crate::discovery::Resource;
 use crate::error::Result;
@@ -30,7 +30,8 @@ pub(super) async fn ensure(cluster: &Cluster, version: &ReleaseVersion) -> Resul
             let found = cluster.get_by_name(&applications(), &version.namespace, &version.name).await?;
             // An application that somebody else wrote is neither changed nor made the owner: deleting it would delete
             // the release.
-            Ok(found.filter(is_ours))
+            // One that is being deleted would take the release with it.
+            Ok(found.filter(|found| is_ours(found) && !record::is_terminating(found)))
         }
         // The application is optional: missing rights must not fail the release.
         Err(error) if error.is_forbidden() || error.is_not_found() => Ok(None),

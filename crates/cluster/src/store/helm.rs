@@ -11,7 +11,8 @@ use std::sync::{Mutex, PoisonError};
 use pintle_objects::{Object, ObjectId};
 use pintle_release::helm::{self, TimestampLabel};
 use pintle_release::{
-    ChartSource, Lease, Query, RecordPart, ReleaseVersion, Store, StoreError, StoreFuture, Summary, newest,
+    ChartSource, Lease, Query, RecordPart, ReleaseVersion, Store, StoreError, StoreFuture, Summary, driver_word,
+    newest,
 };
 
 use super::{api, clock};
@@ -30,6 +31,8 @@ pub struct HelmStore<H> {
     holder: PhantomData<H>,
     /// The resource versions of records that this client holds a lease on, after its last write, by namespace and name.
     held: Mutex<BTreeMap<(String, String), String>>,
+    /// The markers that were read so far: where releases were moved to, by namespace and name.
+    markers: Mutex<BTreeMap<(String, String), String>>,
 }
 
 /// Stores releases in Secrets, Helm's default.
@@ -42,7 +45,13 @@ impl<H: RecordKind> HelmStore<H> {
     /// Returns a store in this cluster.
     pub fn new(cluster: Cluster) -> Self {
         let resource = Resource::new("", "v1", H::KIND, H::PLURAL);
-        HelmStore { cluster, resource, holder: PhantomData, held: Mutex::default() }
+        HelmStore {
+            cluster,
+            resource,
+            holder: PhantomData,
+            held: Mutex::default(),
+            markers: Mutex::default(),
+        }
     }
 
     /// Remembers the resource version of a record that was written with a lease, or forgets it.
@@ -82,6 +91,26 @@ impl<H: RecordKind> HelmStore<H> {
             object.set_annotation(key, value);
         }
         H::fill(object.body_mut(), packed);
+        Ok(object)
+    }
+
+    fn forget_marker(&self, namespace: &str, name: &str) {
+        let key = (namespace.to_owned(), name.to_owned());
+        self.markers.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+    }
+
+    /// The object of a marker.
+    fn marker(last: &Summary, to: &str) -> Result<Object, StoreError> {
+        let marker = helm::marker(last, driver_word(H::KIND), to);
+        let record = Self::object(&marker, None, TimestampLabel::Created(clock::now()), CREATE)?;
+        let name = helm::marker_name(&last.name);
+        let mut object = Object::from_id(&ObjectId::new("v1", H::KIND, &last.namespace, &name));
+        object.metadata_mut().insert("labels".into(), api::texts(&labels(&record)));
+        for key in ["type", "data"] {
+            if let Some(value) = record.body().get(key) {
+                object.body_mut().insert(key.into(), value.clone());
+            }
+        }
         Ok(object)
     }
 
@@ -272,6 +301,7 @@ impl<H: RecordKind> Store for HelmStore<H> {
 
     fn history<'a>(&'a self, namespace: &'a str, name: &'a str) -> StoreFuture<'a, Vec<Summary>> {
         Box::pin(async move {
+            self.forget_marker(namespace, name);
             let found = self.summaries(namespace, owned_by_helm(Some(name)), None).await;
             let mut found =
                 found.map_err(api::backend_error(H::error_prefix("query: failed to query with labels")))?;
@@ -315,10 +345,45 @@ impl<H: RecordKind> Store for HelmStore<H> {
     fn latest<'a>(&'a self, query: &'a Query) -> StoreFuture<'a, Vec<Summary>> {
         Box::pin(async move {
             let selector = query.selector()?;
+            if let (Some(namespace), Some(name)) = (&query.namespace, &query.name) {
+                self.forget_marker(namespace, name);
+            }
             let found = self.newest(query, &selector).await;
             let found = found.map_err(api::backend_error(H::error_prefix("list: failed to list")))?;
             Ok(newest(found, query, |_| true))
         })
+    }
+
+    fn leave_marker<'a>(&'a self, last: &'a Summary, to: &'a str) -> StoreFuture<'a, ()> {
+        Box::pin(async move {
+            let object = Self::marker(last, to)?;
+            let written = match api::create(&self.cluster, &self.resource, &object).await {
+                // One of an earlier move, which has an older number.
+                Err(error) if error.is_already_exists() => {
+                    api::replace(&self.cluster, &self.resource, &object).await
+                }
+                created => created,
+            };
+            written.map_err(api::backend_error(H::error_prefix(CREATE.failure)))?;
+            let key = (last.namespace.clone(), last.name.clone());
+            self.markers.lock().unwrap_or_else(PoisonError::into_inner).insert(key, to.to_owned());
+            Ok(())
+        })
+    }
+
+    fn remove_marker<'a>(&'a self, namespace: &'a str, name: &'a str) -> StoreFuture<'a, ()> {
+        Box::pin(async move {
+            let object_name = helm::marker_name(name);
+            let deleted = api::delete(&self.cluster, &self.resource, (namespace, &object_name), "").await;
+            deleted.map_err(api::backend_error(""))?;
+            self.forget_marker(namespace, name);
+            Ok(())
+        })
+    }
+
+    fn moved_to(&self, namespace: &str, name: &str) -> Option<String> {
+        let markers = self.markers.lock().unwrap_or_else(PoisonError::into_inner);
+        markers.get(&(namespace.to_owned(), name.to_owned())).cloned()
     }
 
     fn delete<'a>(&'a self, namespace: &'a str, name: &'a str, number: u64) -> StoreFuture<'a, ()> {

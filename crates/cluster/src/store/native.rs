@@ -4,6 +4,7 @@
 //! (`resourceVersion`), so of two concurrent writers one wins, and the other deletes what it wrote.
 
 mod create;
+mod forget;
 mod histories;
 mod import;
 mod update;
@@ -535,6 +536,22 @@ impl Store for NativeStore {
                 Err(error) => Err(api::backend_error(action)(error)),
             }
         })
+    }
+
+    fn forget<'a>(
+        &'a self,
+        namespace: &'a str,
+        name: &'a str,
+        numbers: &'a [u64],
+    ) -> StoreFuture<'a, ()> {
+        Box::pin(async move {
+            let forgotten = self.forget_release(namespace, name, numbers).await;
+            forgotten.map_err(api::backend_error(format!("delete: failed to delete the records of {name:?}")))
+        })
+    }
+
+    fn hold<'a>(&'a self, seen: &'a Summary, lease: Option<&'a Lease>) -> StoreFuture<'a, String> {
+        Box::pin(self.set_lease(seen, lease))
     }
 
     fn owner<'a>(&'a self, namespace: &'a str, name: &'a str) -> StoreFuture<'a, Option<ObjectOwner>> {

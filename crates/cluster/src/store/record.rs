@@ -185,6 +185,17 @@ pub(super) fn set_precondition(patch: &mut Map<Node>, resource_version: &str) {
     }
 }
 
+/// The merge patch that sets or removes a lease and changes nothing else, conditional on a resource version.
+pub(super) fn lease_patch(lease: Option<&Lease>, resource_version: &str) -> Map<Node> {
+    let lease = lease.map_or(Node::Nil, |lease| Node::Map(lease_node(lease)));
+    let mut patch = Map::from_entries(vec![
+        ("metadata".into(), Node::Map(Map::new())),
+        ("status".into(), Node::Map(Map::from_entries(vec![("lease".into(), lease)]))),
+    ]);
+    set_precondition(&mut patch, resource_version);
+    patch
+}
+
 /// The merge patch that restores the status of an earlier read, conditional on a resource version.
 pub(super) fn revert_patch(seen: &Summary, resource_version: &str) -> Map<Node> {
     let lease = seen.lease.as_ref().map_or(Node::Nil, |lease| Node::Map(lease_node(lease)));
@@ -332,6 +343,11 @@ pub(super) fn version_summary(object: &Object) -> Summary {
         state: object.resource_version().to_owned(),
         ..summary(object)
     }
+}
+
+/// Whether an object is being deleted.
+pub(super) fn is_terminating(object: &Object) -> bool {
+    !object.text(&["metadata", "deletionTimestamp"]).is_empty()
 }
 
 /// Whether a release is being uninstalled.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::Strategy;
+
 /// Returns the text of a mapping file with an entry for each registry, for the user to fill in.
 pub fn skeleton(registries: &BTreeSet<String>) -> String {
     let mut text = "\
@@ -12,14 +14,12 @@ registries:
     .to_owned();
     text.push_str(if registries.is_empty() { "  mappings: []\n" } else { "  mappings:\n" });
     for registry in registries {
-        let path: String = registry
-            .chars()
-            .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
-            .collect();
+        // What the default strategy writes, so that a file made from this one changes nothing else.
+        let path = Strategy::default().prefix(registry);
         let source = if registry.starts_with('[') { format!("'{registry}'") } else { registry.clone() };
         text.push_str(&format!(
             "  - source: {source}\n    target: registry.local/{}\n    enabled: true\n",
-            path.trim_matches('-')
+            path
         ));
     }
     text.push_str(

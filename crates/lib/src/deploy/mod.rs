@@ -308,16 +308,6 @@ impl<'a> Executor<'a> {
         self.lease_guard.check().await
     }
 
-    /// Runs a future while the lease is renewed. It is stopped only when another client takes over, not by
-    /// cancellation or time limits.
-    pub(crate) async fn while_leased<T>(&self, doing: impl Future<Output = Result<T>>) -> Result<T> {
-        self.lease_guard.check().await?;
-        tokio::select! {
-            outcome = doing => outcome,
-            error = self.lease_guard.keep_renewed() => Err(error),
-        }
-    }
-
     /// Releases the lease without changing the status.
     pub(crate) async fn release_lease(&self) -> Result<()> {
         self.write_record(None).await

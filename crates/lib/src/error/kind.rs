@@ -70,6 +70,7 @@ impl Error {
             Error::NameInUse { .. }
             | Error::InOtherStore { .. }
             | Error::DuplicateRelease { .. }
+            | Error::MoveInterrupted { .. }
             | Error::PreconditionFailed { .. } => ErrorKind::Conflict,
             #[cfg(feature = "cluster")]
             Error::CannotContinue { .. } | Error::StalePlan { .. } | Error::UnsafeCrds { .. } => {

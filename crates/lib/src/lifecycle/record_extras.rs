@@ -1,6 +1,6 @@
-//! What release records keep for the scripts of a chart: subcharts with scripts, for which Helm's format has no
-//! field, the rendered values if handlers changed them, and the granted permissions. Helm ignores all of it, whatever
-//! the store.
+//! What release records keep besides what Helm's format has fields for. For the scripts of a chart: subcharts with scripts,
+//! the rendered values if handlers changed them, and the granted permissions. For commands that render the chart of a release
+//! again: the chart as it was loaded, in stores without a size limit. Helm ignores all of it, whatever the store.
 
 mod order;
 
@@ -34,6 +34,58 @@ const TEMPLATE_DIR: &str = "templates/";
 
 /// The file with the rendered values, present if handlers changed them.
 const RENDERED_VALUES_FILE: &str = "pintle.dev/rendered-values.yaml";
+
+/// The folder of the recorded files that only the chart as it was loaded has: its subcharts, and what dependency processing
+/// changes.
+const SOURCE_DIR: &str = "pintle.dev/chart/";
+
+/// Records what is missing in a record to restore the chart as it was loaded, if that has subcharts.
+pub(crate) fn record_source_chart(stored: &mut StoredChart, chart: &Chart) {
+    if !chart.raw.iter().any(|file| file.name.starts_with(SUBCHART_DIR)) {
+        return;
+    }
+    let is_kept = |name: &str| {
+        matches!(name, METADATA_FILE | "values.yaml" | "requirements.yaml" | "Chart.lock") || is_below(name)
+    };
+    let kept = chart.raw.iter().filter(|file| is_kept(&file.name)).map(|file| StoredFile {
+        name: format!("{SOURCE_DIR}{}", file.name),
+        data: Some(file.data.text()),
+        modified: None,
+    });
+    stored.files.get_or_insert_default().extend(kept);
+}
+
+/// Removes what [`record_source_chart`] recorded, for stores with a size limit.
+#[cfg(feature = "cluster")]
+pub(crate) fn forget_source_chart(stored: &mut StoredChart) {
+    if let Some(files) = &mut stored.files {
+        files.retain(|file| !file.name.starts_with(SOURCE_DIR));
+    }
+}
+
+/// Whether a record lacks the subcharts of its chart: it names dependencies, and does not hold them.
+pub(crate) fn lacks_subcharts(stored: &StoredChart) -> bool {
+    let holds_them = stored.files().iter().any(|file| file.name.starts_with(SOURCE_DIR));
+    !holds_them && !stored.metadata.dependencies.is_empty()
+}
+
+/// Returns the chart of a record as it was loaded; `None` if the record does not hold more than Helm's.
+pub(crate) fn source_chart(stored: &StoredChart) -> Option<Chart> {
+    let plain = stored.to_chart();
+    let (source, own): (Vec<File>, Vec<File>) =
+        plain.files.into_iter().partition(|file| file.name.starts_with(SOURCE_DIR));
+    if source.is_empty() {
+        return None;
+    }
+    let mut files: Vec<File> = source
+        .into_iter()
+        .map(|file| File { name: file.name[SOURCE_DIR.len()..].to_owned(), ..file })
+        .collect();
+    files.extend(own.into_iter().filter(|file| !is_extra(&file.name) && !is_below(&file.name)));
+    files.extend(plain.templates);
+    files.extend(plain.schema.map(|schema| File::new("values.schema.json", schema)));
+    pintle_chart::load_files(files).ok()
+}
 
 /// Returns the permissions that a version was created with, separated by commas. Labels of other versions are ignored.
 pub(crate) fn recorded_permissions(version: &ReleaseVersion) -> String {
@@ -108,7 +160,10 @@ pub(crate) fn stored(
 
 /// Whether a recorded file is one that the record adds to those of the chart.
 fn is_extra(name: &str) -> bool {
-    name == RENDERED_VALUES_FILE || name == SOURCE_FILE || name == order::FILE
+    name == RENDERED_VALUES_FILE
+        || name == SOURCE_FILE
+        || name == order::FILE
+        || name.starts_with(SOURCE_DIR)
 }
 
 fn add_subcharts(chart: &Chart, prefix: &str, files: &mut Vec<StoredFile>) {

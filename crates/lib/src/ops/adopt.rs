@@ -1,169 +1,179 @@
-//! `adopt`: move the records of a release from another store into the session's own. Upgrades and rollbacks do so too
-//! when they succeed; until then the release stays where it is.
+//! `adopt`: move the records of a release to another store, in either direction. Nothing else moves a release: every other
+//! operation works in the store that holds it.
 
-use std::time::Duration;
+use std::fmt;
+use std::sync::Arc;
 
-use pintle_release::{Lease, ReleaseVersion, Status, StoreError, Summary};
-use pintle_tree::LogLine;
+use pintle_release::{ReleaseVersion, Store, Summary};
 
-use crate::deploy::Executor;
-use crate::records::{Records, excess_versions};
-use crate::{Error, Reporter, Result, Session};
+use crate::lifecycle::record_extras;
+use crate::records::owners::{self, Located};
+use crate::records::{Records, all_stores};
+use crate::{Error, Result, Session};
 
-/// Moves all versions of a release into the session's own store and returns their number.
+/// Which release to move, and where to.
+#[derive(Clone)]
+pub struct AdoptRequest {
+    /// The name of the release.
+    pub name: String,
+    /// The namespace of the release.
+    pub namespace: String,
+    /// The store that is to hold the release. It is searched for among all stores of the session.
+    pub to: Arc<dyn Store>,
+}
+
+impl fmt::Debug for AdoptRequest {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = formatter.debug_struct("AdoptRequest");
+        shown.field("name", &self.name).field("namespace", &self.namespace);
+        shown.field("to", &self.to.driver()).finish()
+    }
+}
+
+/// The result of a move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Adopted {
+    /// The `HELM_DRIVER` of the store that the release was moved from; `None` if it was in the other one already.
+    pub from: Option<&'static str>,
+    /// The `HELM_DRIVER` of the store that holds the release.
+    pub to: &'static str,
+    /// How many versions the release has; 0 if it does not exist any more, and only a marker of it was deleted.
+    pub versions: usize,
+}
+
+/// Moves all versions of a release to a store. The objects of the release are not changed.
+///
+/// The versions are copied first and deleted last, so that an interrupted move loses nothing, and repeating it finishes it.
+/// A release that leaves a store in Helm's format leaves a marker there, which makes Helm refuse to install or upgrade a
+/// release of that name; see [`pintle_release::helm::marker`].
+///
+/// ```no_run
+/// # use std::sync::Arc;
+/// # use pintle::{Session, cluster::{Cluster, store::HelmSecrets}, ops::{AdoptRequest, adopt}};
+/// # async fn example(session: Session, cluster: Cluster) -> pintle::Result<()> {
+/// let to = Arc::new(HelmSecrets::new(cluster));
+/// let request = AdoptRequest { name: "web".to_owned(), namespace: "default".to_owned(), to };
+/// let adopted = adopt(&session, &request).await?;
+/// println!("{} versions are in Helm's Secrets", adopted.versions);
+/// # Ok(()) }
+/// ```
 ///
 /// # Errors
-/// When no other store holds the release, or another client is working on it. The release then stays where it is.
-pub async fn adopt(session: &Session, namespace: &str, name: &str) -> Result<usize> {
+/// When no store holds the release, two stores hold different releases of the name, or another client is working on it. The
+/// release then stays where it is.
+pub async fn adopt(session: &Session, request: &AdoptRequest) -> Result<Adopted> {
     session.cluster.check_reachable().await?;
-    let (records, mut history) = Records::find_for_update(session, namespace, name, false).await?;
-    let Some(last) = history.last_mut() else {
-        return Err(Error::NoSuchRelease { name: name.to_owned() });
-    };
-    if !records.is_in_other_store() {
-        return Ok(0);
+    let (namespace, name) = (request.namespace.as_str(), request.name.as_str());
+    let (to, word) = (&request.to, request.to.driver_word());
+    let others = all_stores(session).into_iter().filter(|store| store.driver() != to.driver());
+    let stores: Vec<Arc<dyn Store>> = std::iter::once(Arc::clone(to)).chain(others).collect();
+    // The other store is preferred where both have the same versions: then an earlier move was interrupted.
+    let mut found = owners::find(&stores, namespace, name).await?;
+    found.ensure_single_owner(name)?;
+    found.ensure_not_moved_away(&stores, namespace, name)?;
+    if found.history.is_empty() {
+        return remove_stale_markers(session, &stores, request).await;
     }
+    let mut from = None;
+    if found.store.driver() != to.driver() {
+        import(session, &mut found, request).await?;
+        from = Some(found.store.driver_word());
+        let source = Arc::clone(&found.store);
+        finish(session, &source, &found.history, request).await?;
+    }
+    for (copy, versions) in found.copies.iter().filter(|(copy, _)| copy.driver() != to.driver()) {
+        owners::forget(copy, versions, word, (namespace, name)).await?;
+        from = from.or(Some(copy.driver_word()));
+    }
+    if from.is_none() {
+        // A move that was interrupted at its end may have left objects that are no versions.
+        for other in &stores[1..] {
+            other.forget(namespace, name, &[]).await?;
+        }
+    }
+    if to.moved_to(namespace, name).is_some() {
+        to.remove_marker(namespace, name).await?;
+    }
+    Ok(Adopted { from, to: word, versions: found.history.len() })
+}
+
+/// Deletes the markers of a release that is gone.
+async fn remove_stale_markers(
+    session: &Session,
+    stores: &[Arc<dyn Store>],
+    request: &AdoptRequest,
+) -> Result<Adopted> {
+    let (namespace, name) = (request.namespace.as_str(), request.name.as_str());
+    let marked = |store: &&Arc<dyn Store>| store.moved_to(namespace, name).is_some();
+    let marked: Vec<&Arc<dyn Store>> = stores.iter().filter(marked).collect();
+    if marked.is_empty() {
+        return Err(Records::in_store(session, &request.to, namespace, name).missing().await);
+    }
+    for store in marked {
+        store.remove_marker(namespace, name).await?;
+    }
+    Ok(Adopted { from: None, to: request.to.driver_word(), versions: 0 })
+}
+
+/// Copies all versions to the other store, while a lease keeps other clients away.
+async fn import(session: &Session, found: &mut Located, request: &AdoptRequest) -> Result<()> {
+    let records = Records::in_store(session, &found.store, &request.namespace, &request.name);
+    let Some(last) = found.history.last_mut() else { return Ok(()) };
     records.ensure_unlocked(last).await?;
     let lease = session.lease();
     records.set_lease(last, Some(&lease)).await?;
     let number = last.number;
     let import = async {
-        let versions = load(&records, &history, &[]).await?;
-        Ok::<_, Error>(session.store.import(&versions).await?)
+        let versions = load(&records, &found.history, request.to.driver()).await?;
+        Ok::<_, Error>(request.to.import(&versions).await?)
     };
-    let imported = tokio::select! {
-        imported = import => imported,
-        error = keep_lease_renewed(session, &records, number, &lease) => Err(error),
-    };
-    if imported.is_err() {
-        release_lease(&records, &lease).await;
+    let imported = records.race_with_lease(number, &lease, import).await;
+    if let Err(error) = &imported {
+        let is_copied_already = found.copies.iter().any(|(copy, _)| copy.driver() == request.to.driver());
+        // The native store deletes what it could not import. Another client that has taken over may be copying itself.
+        let deletes_itself = request.to.driver() == "native";
+        if !is_copied_already && !deletes_itself && !matches!(error, Error::LeaseLost { .. }) {
+            let numbers: Vec<u64> = found.history.iter().map(|version| version.number).collect();
+            // Copies that stay are harmless: the release is where it was, and the next operation deletes them.
+            let _ = request.to.forget(&request.namespace, &request.name, &numbers).await;
+        }
+        records.release_lease(&lease).await;
     }
-    imported?;
-    // Helm has no leases and may have continued meanwhile. Then its records win, and the next move copies the new
-    // ones.
+    imported
+}
+
+/// Deletes the versions that were copied.
+async fn finish(
+    session: &Session,
+    source: &Arc<dyn Store>,
+    history: &[Summary],
+    request: &AdoptRequest,
+) -> Result<()> {
+    let Some(last) = history.last() else { return Ok(()) };
+    let at = (request.namespace.as_str(), request.name.as_str());
+    source.leave_marker(last, request.to.driver_word()).await?;
+    // Helm has no leases and may have continued before it could see the marker. Then its records win, and the next move
+    // copies the new ones.
+    let records = Records::in_store(session, source, at.0, at.1);
     let now = records.history().await?;
-    if now.last().map(|last| last.number) > history.last().map(|last| last.number) {
+    if now.last().is_some_and(|now| now.number > last.number) {
+        source.remove_marker(at.0, at.1).await?;
         return Err(Error::Pending { lease: None });
     }
-    delete_versions(&records, history.iter().map(|version| version.number)).await?;
-    Ok(history.len())
+    let numbers: Vec<u64> = history.iter().map(|version| version.number).collect();
+    Ok(source.forget(at.0, at.1, &numbers).await?)
 }
 
-/// Keeps the lease on a release renewed while it is moved, until another client has taken over.
-async fn keep_lease_renewed(session: &Session, records: &Records<'_>, number: u64, lease: &Lease) -> Error {
-    loop {
-        tokio::time::sleep((session.lease_duration / 3).max(Duration::from_millis(100))).await;
-        let renewed = records.renew(number, &lease.renewed_at(session.clock.now())).await;
-        // A store that is unreachable for a while is no reason to stop: the lease is ours until it expires.
-        if let Err(error @ Error::Store(StoreError::Conflict { .. } | StoreError::NotFound { .. })) = renewed
-        {
-            return Error::LeaseLost { source: Box::new(error) };
-        }
-    }
-}
-
-/// Releases the lease after a failed move. Errors are ignored: the move already has one to return, and the lease
-/// expires anyway.
-async fn release_lease(records: &Records<'_>, lease: &Lease) {
-    let Ok(mut now) = records.history().await else { return };
-    let ours = |last: &&mut Summary| last.lease.as_ref().is_some_and(|now| now.holder == lease.holder);
-    if let Some(last) = now.last_mut().filter(ours) {
-        let _ = records.set_lease(last, None).await;
-    }
-}
-
-/// The versions before a new one, and what happens to them.
-pub(super) struct ReplacedVersions<'a> {
-    /// The versions before the new one, oldest first.
-    pub(super) history: &'a [Summary],
-    /// The numbers of those that it supersedes.
-    pub(super) superseded: &'a [u64],
-    /// How many versions to keep; 0 for all.
-    pub(super) max_history: u64,
-}
-
-/// Moves a release into the session's own store together with its new version, which is recorded as deployed there.
-/// Returns false when the move fails; the release then continues in its current store.
-///
-/// # Errors
-/// When another client has taken the release over.
-pub(super) async fn with_new_version(
-    executor: &mut Executor<'_>,
-    records: &Records<'_>,
-    replaced: &ReplacedVersions<'_>,
-    description: &str,
-    reporter: &mut dyn Reporter,
-) -> Result<bool> {
-    let mut version = executor.version.clone();
-    version.info.status = Status::Deployed;
-    description.clone_into(&mut version.info.description);
-    let versions_to_keep = versions_to_keep(replaced.history, replaced.max_history);
-    let import = async {
-        let mut versions = load(records, &versions_to_keep, replaced.superseded).await?;
-        versions.push(version.clone());
-        Ok(records.own_store().import(&versions).await?)
-    };
-    match executor.while_leased(import).await {
-        Ok(()) => {}
-        Err(error @ Error::LeaseLost { .. }) => return Err(error),
-        Err(error) => {
-            let attributes =
-                vec![("store", records.store().driver().to_owned()), ("error", error.to_string())];
-            reporter.log_extra(LogLine::warn("the release stays in Helm's records", attributes));
-            return Ok(false);
-        }
-    }
-    let number = version.number;
-    executor.version = version;
-    let old = replaced.history.iter().map(|version| version.number).chain([number]);
-    if let Err(error) = delete_versions(records, old).await {
-        let attributes = vec![("error", error.to_string())];
-        reporter.log_extra(LogLine::warn("cannot delete the moved records yet", attributes));
-    }
-    Ok(true)
-}
-
-/// Returns the versions that are kept besides a new one.
-fn versions_to_keep(history: &[Summary], max_history: u64) -> Vec<Summary> {
-    let old = if max_history == 0 { Vec::new() } else { excess_versions(history, max_history - 1) };
-    history.iter().filter(|version| !old.contains(&version.number)).cloned().collect()
-}
-
-/// Loads versions, with the status that they have after a new one.
-async fn load(records: &Records<'_>, history: &[Summary], superseded: &[u64]) -> Result<Vec<ReleaseVersion>> {
+/// Loads versions as the store of a driver keeps them.
+async fn load(records: &Records<'_>, history: &[Summary], driver: &str) -> Result<Vec<ReleaseVersion>> {
     let mut versions = Vec::new();
     for summary in history {
         let mut version = records.load(summary.number).await?;
-        if superseded.contains(&summary.number) {
-            version.info.status = Status::Superseded;
+        if driver != "native" {
+            record_extras::forget_source_chart(&mut version.chart);
         }
         versions.push(version);
     }
     Ok(versions)
-}
-
-/// Deletes moved records, newest last: as long as it exists, an interrupted move can be recognized.
-async fn delete_versions(records: &Records<'_>, numbers: impl IntoIterator<Item = u64>) -> Result<()> {
-    for number in numbers {
-        records.delete(number).await?;
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_move_keeps_as_many_versions_as_an_upgrade_would() {
-        let version = |(number, status)| Summary { number, status, ..Summary::default() };
-        let statuses = [Status::Deployed, Status::Failed, Status::Failed, Status::Failed];
-        let history: Vec<Summary> = (1..).zip(statuses).map(version).collect();
-        let numbers =
-            |most| versions_to_keep(&history, most).iter().map(|version| version.number).collect::<Vec<_>>();
-        assert_eq!(numbers(0), [1, 2, 3, 4]);
-        assert_eq!(numbers(5), [1, 2, 3, 4]);
-        assert_eq!(numbers(3), [1, 4]);
-        assert_eq!(numbers(1), [1]);
-    }
 }

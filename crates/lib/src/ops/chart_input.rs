@@ -10,6 +10,7 @@ use pintle_tree::{Map, Node};
 use pintle_values::Overrides;
 
 use super::locate;
+use crate::lifecycle::record_extras;
 use crate::{Reporter, Result, input};
 
 /// A chart and the user's values for it.
@@ -42,7 +43,8 @@ impl ChartInput {
         Ok(ChartInput { chart, user_values, name: name.to_owned(), namespace: namespace.to_owned() })
     }
 
-    /// Uses the chart and the values of a release, overridden by further values.
+    /// Uses the chart and the values of a release, overridden by further values. Records in Helm's format do not hold
+    /// subcharts: see [`ChartInput::lacks_subcharts`].
     ///
     /// # Errors
     /// When the values cannot be read.
@@ -50,10 +52,17 @@ impl ChartInput {
         let overrides = pintle_values::layer(values, &mut input::read_values)?;
         let user_values = merge(version.config.clone().unwrap_or_default(), overrides);
         Ok(ChartInput {
-            chart: version.chart.to_chart(),
+            chart: record_extras::source_chart(&version.chart)
+                .unwrap_or_else(|| record_extras::chart(&version.chart)),
             user_values,
             name: version.name.clone(),
             namespace: version.namespace.clone(),
         })
+    }
+
+    /// Whether the record of a release does not hold the subcharts that its chart had, so that the chart is needed from
+    /// where it came from.
+    pub fn lacks_subcharts(version: &ReleaseVersion) -> bool {
+        record_extras::lacks_subcharts(&version.chart)
     }
 }

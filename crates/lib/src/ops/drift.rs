@@ -12,7 +12,7 @@ use pintle_plan::diff::{differences, equate_nulls, pointer};
 use pintle_plan::field_owners::managers;
 use pintle_plan::managed_fields::is_our_manager;
 use pintle_plan::{self as planner, Action, ConflictPolicy, MergeBase, Step};
-use pintle_release::{ReleaseVersion, Summary};
+use pintle_release::ReleaseVersion;
 use pintle_tree::{Map, Node};
 
 use super::diff::tidied;
@@ -80,6 +80,11 @@ impl DriftedObject {
         DriftedObject { id, is_missing: false, fields: Vec::new(), problem, is_corrected: false }
     }
 
+    /// Whether it is unknown if the object has drifted, because comparing it failed; the problem says why.
+    pub fn is_unchecked(&self) -> bool {
+        self.problem.is_some() && self.fields.is_empty() && !self.is_missing
+    }
+
     /// The managers that own the fields that differ, without Helm's and ours.
     pub fn managers(&self) -> Vec<String> {
         let mut names: Vec<String> = self.fields.iter().flat_map(|field| field.managers.clone()).collect();
@@ -122,12 +127,22 @@ pub async fn drift(session: &Session, request: &DriftRequest) -> Result<ReleaseD
     if history.is_empty() {
         return Err(records.missing().await);
     }
-    if request.correct {
-        ensure_unlocked(&records, &mut history)?;
-    }
     let deployed = newest_deployed(&history);
     let deployed = deployed.ok_or_else(|| Error::NoDeployedReleases { name: request.name.clone() })?;
     let version = records.load(deployed.number).await?;
+    let comparing = compare(session, request, &records, version);
+    let Some(last) = history.last_mut().filter(|_| request.correct) else { return comparing.await };
+    // What another client is about to change must not be corrected, and while it is corrected nobody may deploy.
+    records.ensure_unlocked(last).await?;
+    records.while_leased(last, comparing).await
+}
+
+async fn compare(
+    session: &Session,
+    request: &DriftRequest,
+    records: &Records<'_>,
+    version: ReleaseVersion,
+) -> Result<ReleaseDrift> {
     let method = Method::from_record(&version.apply_method);
     let options = PlanOptions {
         method,
@@ -144,14 +159,11 @@ pub async fn drift(session: &Session, request: &DriftRequest) -> Result<ReleaseD
     let found = run_concurrently(&plan.steps, |step| comparison.object(step).boxed()).await;
     let definitions = definitions(session, &version).await?;
     let found_crds = run_concurrently(&definitions, |crd| comparison.definition(crd).boxed()).await;
-    let compared = plan.steps.len() + definitions.len();
+    // Definitions that the user may not read were not compared.
+    let found_crds: Vec<Option<DriftedObject>> = found_crds.into_iter().flatten().collect();
+    let compared = plan.steps.len() + found_crds.len();
     let objects = found_crds.into_iter().chain(found).flatten().collect();
     Ok(ReleaseDrift { version, objects, compared })
-}
-
-/// Fails if another client is working on the release: what it is about to change must not be corrected.
-fn ensure_unlocked(records: &Records<'_>, history: &mut [Summary]) -> Result<()> {
-    history.last_mut().map_or(Ok(()), |last| records.ensure_unlocked_dry_run(last))
 }
 
 /// The CRDs of the chart's `crds/` folders.
@@ -201,13 +213,13 @@ impl Comparison<'_> {
     }
 
     /// A CRD of `crds/`. An upgrade does not change it, so that it may be of an earlier chart: only what other managers
-    /// changed has drifted.
-    async fn definition(&self, definition: &Object) -> Option<DriftedObject> {
+    /// changed has drifted. `None` if it cannot be compared, `Some(None)` if it has not drifted.
+    async fn definition(&self, definition: &Object) -> Option<Option<DriftedObject>> {
         let live = match self.session.cluster.get(&definition.id()).await {
             Ok(live) => live,
             // Users with access to a single namespace can still compare the rest of the release.
             Err(error) if error.is_forbidden() => return None,
-            Err(error) => return Some(DriftedObject::unknown(definition.id(), &error)),
+            Err(error) => return Some(Some(DriftedObject::unknown(definition.id(), &error))),
         };
         let action = match live {
             Some(_) => Action::Update { base: MergeBase::Live },
@@ -222,16 +234,16 @@ impl Comparison<'_> {
         };
         // CRDs of `crds/` have no previous manifest, without which client-side apply cannot tell what was removed.
         let by_server = Comparison { method: Method::ServerSide, ..*self };
-        let mut drifted = by_server.compare(&step).await?;
+        let Some(mut drifted) = by_server.compare(&step).await else { return Some(None) };
         let by_others = |field: &DriftedField| {
             !field.managers.is_empty() && !field.managers.iter().any(|name| is_our_manager(name))
         };
         drifted.fields.retain(by_others);
         if drifted.fields.is_empty() && !drifted.is_missing && drifted.problem.is_none() {
-            return None;
+            return Some(None);
         }
         by_server.correct(&step, &mut drifted).await;
-        Some(drifted)
+        Some(Some(drifted))
     }
 
     async fn compare(&self, step: &Step<'_>) -> Option<DriftedObject> {

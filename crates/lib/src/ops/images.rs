@@ -1,9 +1,12 @@
 //! `images`: which images a chart uses, which values they come from, and value overrides that move them to another
 //! registry.
 
+use std::collections::BTreeSet;
+
 use pintle_chart::Chart;
 use pintle_images::overrides::required_extra_values;
 use pintle_images::{Detection, PathFilter, Policy, RelocateOptions, Relocation, Rendering, Scopes, detect};
+use pintle_release::ReleaseVersion;
 use pintle_render::{Capabilities, KubeVersion, Release, Target};
 use pintle_tree::{Map, Node};
 use pintle_values::{NullRules, SchemaCheck};
@@ -92,6 +95,49 @@ pub fn relocate(
     analyze(subject, options, reporter, |rendering, relocate_options| {
         Ok((pintle_images::relocate(rendering, policy, relocate_options)?, None))
     })
+}
+
+/// Finds the images in the stored objects and hooks of a release that its chart does not render with the values of the
+/// release: whatever is said about the images of the chart does not hold for these.
+///
+/// # Errors
+/// When the dependencies or the values of the chart are invalid.
+pub fn unaccounted(
+    version: &ReleaseVersion,
+    chart: &Chart,
+    options: &ImageOptions,
+    reporter: &mut dyn Reporter,
+) -> Result<Vec<pintle_images::Field>> {
+    let hooks = version.hooks.iter().map(|hook| (hook.path.clone(), hook.manifest.clone().into_bytes()));
+    let stored: Vec<(String, Vec<u8>)> =
+        [("manifest".to_owned(), version.manifest.clone().into_bytes())].into_iter().chain(hooks).collect();
+    let mut fields = pintle_images::fields(&stored);
+    let subject = ChartInput {
+        chart: chart.clone(),
+        user_values: version.config.clone().unwrap_or_default(),
+        name: version.name.clone(),
+        namespace: version.namespace.clone(),
+    };
+    let rules =
+        PrepareOptions { nulls: options.nulls, schema: SchemaCheck::Skip, ..PrepareOptions::default() };
+    // A chart may have other images after an upgrade than after an install, or in another revision.
+    for (revision, is_upgrade) in [(1, false), (i64::try_from(version.number).unwrap_or(i64::MAX), true)] {
+        if fields.is_empty() {
+            break;
+        }
+        let mut target = options.target(&subject);
+        (target.release.revision, target.release.is_upgrade) = (revision, is_upgrade);
+        let chart = process(chart.clone(), &subject.user_values, &rules, reporter)?;
+        let rendered = Rendering::new(&chart, &subject.user_values, &target, options.nulls)
+            .map_err(Error::Render)?
+            .render(&Map::new())
+            // A chart that does not render accounts for nothing.
+            .unwrap_or_default();
+        let known: BTreeSet<String> =
+            pintle_images::fields(&rendered).into_iter().map(|field| field.image).collect();
+        fields.retain(|field| !known.contains(&field.image));
+    }
+    Ok(fields)
 }
 
 fn analyze(

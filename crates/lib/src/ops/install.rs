@@ -13,7 +13,6 @@ use pintle_render::{Capabilities, Release, Target};
 use pintle_tree::{Map, Node};
 use pintle_values::Overrides;
 
-use super::adopt::{self, ReplacedVersions};
 use super::plan::{Draft, Operation};
 use super::uninstall::{self, UninstallRequest};
 use super::{locate, name};
@@ -156,6 +155,7 @@ pub(super) async fn install_loaded(
     let session = &session;
     let number = history.last().map_or(1, |last| last.number + 1);
     let mut version = first_version(request, &prepared, number, session.clock.now(), reporter)?;
+    records.complete(&mut version, &prepared.chart);
     let mut state = load_state(session, request, &version).await?;
     let mut plan = plan_of(&state)?;
     deploy::emit(session, LifecycleEvent::PostValidate, &version, &prepared.context).await?;
@@ -252,7 +252,8 @@ pub(super) async fn draft_loaded(
         policy => crate::crds::steps(session, &prepared.chart, &request.namespace, policy).await?,
     };
     let number = last.as_ref().map_or(1, |last| last.number + 1);
-    let version = first_version(request, &prepared, number, session.clock.now(), reporter)?;
+    let mut version = first_version(request, &prepared, number, session.clock.now(), reporter)?;
+    Records::new(session, &request.namespace, &request.name).complete(&mut version, &prepared.chart);
     let draft = draft_of_version(session, request, last, version, crds).await?;
     deploy::emit(session, LifecycleEvent::PostValidate, &draft.version, &prepared.context).await?;
     Ok(draft)
@@ -332,7 +333,11 @@ async fn records_for_new_release<'s>(
         match Records::find_for_update(session, &request.namespace, &request.name, false).await {
             // As in Helm, a user who may not read records may still try to write one; a conflict is reported then.
             Err(error) if error.is_forbidden_store() => return Ok(new()),
-            Err(error @ (Error::InOtherStore { .. } | Error::DuplicateRelease { .. })) => {
+            Err(
+                error @ (Error::InOtherStore { .. }
+                | Error::DuplicateRelease { .. }
+                | Error::MoveInterrupted { .. }),
+            ) => {
                 return Err(name::check_failed(error, reporter));
             }
             found => found?,
@@ -420,21 +425,11 @@ async fn run(
     reporter: &mut dyn Reporter,
 ) -> Result<ReleaseVersion> {
     executor.strict_fields = !request.render.disable_openapi;
-    // Records in another store are moved only after success, so they must not change before.
-    if !records.is_in_other_store() {
-        supersede(records, &mut history).await?;
-    }
+    supersede(records, &mut history).await?;
     executor.begin(&history, 0).await?;
     match executor.deploy(state, plan, EVENTS, reporter).await {
         Ok(_) => {
             let text = if request.description.is_empty() { "Install complete" } else { &request.description };
-            if records.is_in_other_store() {
-                let replaced: Vec<u64> = history.last().map(|last| last.number).into_iter().collect();
-                let replaced = ReplacedVersions { history: &history, superseded: &replaced, max_history: 0 };
-                if adopt::with_new_version(&mut executor, records, &replaced, text, reporter).await? {
-                    return Ok(executor.version);
-                }
-            }
             executor.finish(Outcome::Deployed(text.to_owned())).await?;
             Ok(executor.version)
         }

@@ -53,7 +53,9 @@ pub async fn list(
     let all_versions = request.statuses == [Status::Superseded];
     let mut found = Vec::new();
     for store in std::iter::once(&session.store).chain(&session.other_stores) {
-        add(&mut found, versions(store, request, all_versions).await?, all_versions);
+        let mut listed = versions(store, request, all_versions).await?;
+        listed.iter_mut().for_each(|version| version.store = store.driver_word());
+        add(&mut found, listed, all_versions);
     }
     let total = found.len();
     let selector = Selector::parse(&request.selector).map_err(Error::Input)?;

@@ -68,7 +68,7 @@ mod unlock;
 mod upgrade;
 
 #[cfg(feature = "cluster")]
-pub use adopt::adopt;
+pub use adopt::{AdoptRequest, Adopted, adopt};
 pub use chart_input::ChartInput;
 #[cfg(feature = "embedded")]
 pub use check::{CheckRequest, Checked, check};

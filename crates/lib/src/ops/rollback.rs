@@ -5,7 +5,6 @@ use pintle_objects::{HookEvent, Validation};
 use pintle_release::{HookRun, Info, ReleaseVersion, Status, Summary, VersionRef};
 use pintle_tree::LogLine;
 
-use super::adopt::{self, ReplacedVersions};
 use super::name;
 use super::plan::{Draft, Operation};
 use crate::deploy::{self, AdoptionPolicy, Executor, HookEvents, Outcome, PlanOptions, ThreeWayState};
@@ -222,9 +221,7 @@ async fn run(
         state.add_orphans(session, &unfinished).await?;
         Ok::<_, Error>((state, unfinished))
     };
-    // Records in another store are moved only after success, so they must not be pruned before.
-    let max_history = if records.is_in_other_store() { 0 } else { request.max_history };
-    let (begun, loaded) = futures::join!(executor.begin(history, max_history), load);
+    let (begun, loaded) = futures::join!(executor.begin(history, request.max_history), load);
     begun?;
     let outcome = async {
         let (state, unfinished) = loaded?;
@@ -233,44 +230,22 @@ async fn run(
         executor.deploy(&state, &plan, events, reporter).await
     };
     match outcome.await {
-        Ok(_) => succeeded(request, records, history, &current, executor, reporter).await,
-        Err(error) => {
-            let current = (!records.is_in_other_store()).then_some(&mut current);
-            Err(failed(request, &mut executor, current, error, reporter).await)
+        Ok(_) => {
+            let text = executor.version.info.description.clone();
+            records.supersede_all_but(executor.version.number, history, &current).await?;
+            executor.finish(Outcome::Deployed(text)).await?;
+            Ok(executor.version)
         }
+        Err(error) => Err(failed(request, &mut executor, &mut current, error, reporter).await),
     }
-}
-
-/// Records the success. A release in another store is moved with all its history.
-async fn succeeded(
-    request: &RollbackRequest,
-    records: &Records<'_>,
-    history: &[Summary],
-    current: &ReleaseVersion,
-    mut executor: Executor<'_>,
-    reporter: &mut dyn Reporter,
-) -> Result<ReleaseVersion> {
-    let text = executor.version.info.description.clone();
-    if records.is_in_other_store() {
-        let deployed = history.iter().filter(|version| version.status == Status::Deployed);
-        let superseded: Vec<u64> = deployed.map(|version| version.number).collect();
-        let replaced =
-            ReplacedVersions { history, superseded: &superseded, max_history: request.max_history };
-        if adopt::with_new_version(&mut executor, records, &replaced, &text, reporter).await? {
-            return Ok(executor.version);
-        }
-    }
-    records.supersede_all_but(executor.version.number, history, current).await?;
-    executor.finish(Outcome::Deployed(text)).await?;
-    Ok(executor.version)
 }
 
 /// Records the failure, and deletes created objects if `cleanup_on_fail` is set. `current` is the previously deployed
-/// version, if its record may change; records of another store stay as they are.
+/// version.
 async fn failed(
     request: &RollbackRequest,
     executor: &mut Executor<'_>,
-    current: Option<&mut ReleaseVersion>,
+    current: &mut ReleaseVersion,
     error: Error,
     reporter: &mut dyn Reporter,
 ) -> Error {
@@ -282,10 +257,7 @@ async fn failed(
     if !waited {
         reporter.log_failure(LogLine::warn(text.clone(), Vec::new()));
     }
-    if executor.has_applied()
-        && !waited
-        && let Some(current) = current
-    {
+    if executor.has_applied() && !waited {
         // The caller already gets an error; one about the record would hide it.
         let _ = executor.supersede(current).await;
     }

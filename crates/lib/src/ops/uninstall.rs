@@ -97,7 +97,7 @@ pub async fn uninstall(
         |source| Error::UninstallNotLoaded { name: request.name.clone(), cause: Box::new(source) };
     let found = Records::find_for_update(session, &request.namespace, &request.name, false).await;
     let (records, mut history) = found.map_err(|error| match error {
-        Error::InOtherStore { .. } | Error::DuplicateRelease { .. } => error,
+        Error::InOtherStore { .. } | Error::DuplicateRelease { .. } | Error::MoveInterrupted { .. } => error,
         other => unreadable(other),
     })?;
     if let Some(precondition) = request.precondition.as_ref().filter(|_| !history.is_empty()) {
@@ -151,6 +151,7 @@ async fn purge_uninstalled(
         return Err(Error::AlreadyDeleted { name: request.name.clone() });
     }
     purge(records, history).await?;
+    records.remove_markers().await?;
     Ok(Uninstalled { version, kept: String::new() })
 }
 
@@ -235,7 +236,11 @@ async fn finish(
         executor.check_lease().await?;
         executor.version.info.status = Status::Uninstalled;
         executor.version.info.description = text;
-        if let Err(error) = purge(records, history).await {
+        let purged = match purge(records, history).await {
+            Ok(()) => records.remove_markers().await,
+            failed => failed,
+        };
+        if let Err(error) = purged {
             problems.push(error.to_string());
         }
     }

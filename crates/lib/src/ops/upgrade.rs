@@ -10,7 +10,6 @@ use pintle_release::{Info, ReleaseVersion, Status, Summary, VersionRef};
 use pintle_render::Release;
 use pintle_tree::{LogLine, Map, Node};
 
-use super::adopt::{self, ReplacedVersions};
 use super::install::{self, InstallRequest};
 use super::name;
 use super::plan::{Draft, Operation};
@@ -318,42 +317,20 @@ impl<'s> Upgrade<'s> {
             after: (HookEvent::PostUpgrade, "post-upgrade hooks failed"),
         };
         executor.check_hooks(&events)?;
-        // Records in another store are moved only after success, so they must not be pruned before.
-        let max_history = if self.records.is_in_other_store() { 0 } else { self.request.max_history };
-        executor.begin(&self.history, max_history).await?;
+        executor.begin(&self.history, self.request.max_history).await?;
         executor.terminate_hooks_of_failed(self.unfinished.iter().chain([&self.base])).await;
         match executor.deploy(state, plan, events, reporter).await {
             Ok(_) => {
                 let text = described(&target.description, "Upgrade complete");
-                self.succeeded(executor, text, reporter).await
+                executor.supersede(&mut self.base.clone()).await?;
+                executor.finish(Outcome::Deployed(text)).await?;
+                Ok(executor.version)
             }
             Err(error) => {
                 let session = self.session.for_rollback(self.records.store());
                 Err(failed(&session, self.request, &mut executor, error, reporter).await)
             }
         }
-    }
-
-    /// Records the success. A release in another store is moved with all its history.
-    async fn succeeded(
-        &self,
-        mut executor: Executor<'_>,
-        text: String,
-        reporter: &mut dyn Reporter,
-    ) -> Result<ReleaseVersion> {
-        let replaced = ReplacedVersions {
-            history: &self.history,
-            superseded: &[self.base.number],
-            max_history: self.request.max_history,
-        };
-        if self.records.is_in_other_store()
-            && adopt::with_new_version(&mut executor, &self.records, &replaced, &text, reporter).await?
-        {
-            return Ok(executor.version);
-        }
-        executor.supersede(&mut self.base.clone()).await?;
-        executor.finish(Outcome::Deployed(text)).await?;
-        Ok(executor.version)
     }
 
     /// Loads the live state, with what failed versions left in the cluster.
@@ -415,7 +392,7 @@ impl<'s> Upgrade<'s> {
             self.last.number + 1,
             prepared.events().listens_to_list_events(),
         );
-        Ok(ReleaseVersion {
+        let mut version = ReleaseVersion {
             name: target.name.clone(),
             namespace: self.base.namespace.clone(),
             number: self.last.number + 1,
@@ -436,7 +413,9 @@ impl<'s> Upgrade<'s> {
             apply_method: self.method.as_str().to_owned(),
             labels,
             ..ReleaseVersion::default()
-        })
+        };
+        self.records.complete(&mut version, &prepared.chart);
+        Ok(version)
     }
 }
 

@@ -17,8 +17,8 @@ pub struct Session {
     pub cluster: Cluster,
     /// The store that new releases are recorded in.
     pub store: Arc<dyn Store>,
-    /// Further stores that may hold releases: `list` shows their releases too, and a successful `upgrade` or
-    /// `rollback` moves the release it worked on into `store`.
+    /// Further stores that may hold releases: `list` shows their releases too, and every operation works in the store that
+    /// holds the release. Only [`adopt`](crate::ops::adopt) moves one.
     pub other_stores: Vec<Arc<dyn Store>>,
     /// Stores that are only asked whether a name is taken. Operations refuse to work on a release that one of them
     /// holds, because two stores must never both own a name.
@@ -103,7 +103,7 @@ impl Session {
         }
     }
 
-    /// Also lists the releases of these stores, and moves a release from them when an operation on it succeeds.
+    /// Also works on the releases of these stores, which stay where they are.
     #[must_use]
     pub fn with_other_stores(mut self, stores: Vec<Arc<dyn Store>>) -> Self {
         self.other_stores = stores;

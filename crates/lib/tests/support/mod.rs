@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use pintle::cluster::Cluster;
+use pintle::cluster::{Cluster, Preconditions, PropagationPolicy, WriteParams};
 use pintle::cluster::store::{HelmConfigMaps, HelmSecrets, NativeStore};
 use pintle::embedded::{Api, Embedded};
 use pintle::objects::{Object, ObjectId};
@@ -113,7 +113,7 @@ pub(crate) enum Driver {
 impl Driver {
     pub(crate) const ALL: [Driver; 3] = [Driver::Native, Driver::Secrets, Driver::ConfigMaps];
 
-    fn store(self, cluster: &Cluster) -> Arc<dyn Store> {
+    pub(crate) fn store(self, cluster: &Cluster) -> Arc<dyn Store> {
         match self {
             Driver::Native => Arc::new(NativeStore::new(cluster.clone())),
             Driver::Secrets => Arc::new(HelmSecrets::new(cluster.clone())),
@@ -219,6 +219,33 @@ impl TestEnv {
     pub(crate) async fn object(&self, api_version: &str, kind: &str, name: &str) -> Option<Object> {
         let (session, _) = self.session(Driver::Native);
         session.cluster.get(&ObjectId::new(api_version, kind, "default", name)).await.unwrap()
+    }
+
+    /// Returns the marker that a release has left in a store.
+    pub(crate) async fn marker(&self, driver: Driver, name: &str) -> Option<Object> {
+        let kind = match driver {
+            Driver::Native => return None,
+            Driver::Secrets => "Secret",
+            Driver::ConfigMaps => "ConfigMap",
+        };
+        self.object("v1", kind, &format!("sh.helm.release.v1.{name}.moved")).await
+    }
+
+    /// Deletes an object of the cluster.
+    pub(crate) async fn delete(&self, api_version: &str, kind: &str, name: &str) {
+        let (session, _) = self.session(Driver::Native);
+        let id = ObjectId::new(api_version, kind, "default", name);
+        let policy = PropagationPolicy::Background;
+        session.cluster.delete(&id, policy, &Preconditions::default()).await.unwrap();
+    }
+
+    /// Changes the text of the release in the cluster, as somebody with `kubectl edit` does.
+    pub(crate) async fn set_text(&self, name: &str, text: &str) {
+        let (session, _) = self.session(Driver::Native);
+        let mut object = self.object("v1", "ConfigMap", name).await.unwrap();
+        let data = pintle::tree::Map::from_entries(vec![("text".into(), text.into())]);
+        object.body_mut().insert("data".into(), pintle::tree::Node::Map(data));
+        session.cluster.replace(&object, &WriteParams::default()).await.unwrap();
     }
 
     /// Returns the text that the release has in the cluster.

@@ -5,6 +5,7 @@ mod decode;
 mod encode;
 mod go_json;
 mod labels;
+mod marker;
 mod outline;
 mod pack;
 mod summary;
@@ -15,6 +16,7 @@ pub use labels::{
     ACQUIRE_TIME, LEASE_DURATION_SECONDS, LEASE_HOLDER, RENEW_TIME, SUCCESSOR, TimestampLabel,
     check_user_labels, labels, lease_annotations, lease_from_annotations, user_labels,
 };
+pub use marker::{MOVED_TO, marker, marker_name};
 pub use pack::{MAX_UNPACKED, pack, pack_bytes, unpack, unpack_bytes};
 pub use summary::summarize;
 

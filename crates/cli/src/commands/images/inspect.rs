@@ -14,7 +14,7 @@ use super::files::{self, Existing};
 use super::inventory::{self, Filter};
 use super::output::{self, FORMAT, OUTPUT};
 use super::policy::{PATHS, REGISTRIES, paths, registries};
-use super::subject::{LogLevel, SUBJECT, Subject, options};
+use super::subject::{LogLevel, SUBJECT, Subject, options, release_input};
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
@@ -142,7 +142,7 @@ fn all(
         let version =
             pintle::ops::get(&connection.session, &release.namespace, &release.name, &VersionRef::Current);
         let outcome = connection.run(version).and_then(|version| {
-            let subject = ChartInput::from_release(&version, &Overrides::default())?;
+            let subject = release_input(invocation, &version, None, &Overrides::default())?;
             let seen = inspect_chart(invocation, &subject, level)?;
             Ok((report(invocation, &subject, &seen, policy, &release.name), registries_of(&seen)))
         });

@@ -91,7 +91,7 @@ pub(crate) fn require(flags: &Parsed, names: &[&str]) -> Result<(), Failure> {
     }
     missing.sort_unstable();
     let missing: Vec<String> = missing.into_iter().map(|name| format!("--{name}")).collect();
-    Err(Failure::run_time(format!("required flags are missing: {}", missing.join(", "))))
+    Err(Failure::usage(format!("required flags are missing: {}", missing.join(", "))))
 }
 
 /// The log line about an image.

@@ -1,6 +1,6 @@
 //! The report of `images override`: each image before and after, what was not relocated and why, and a summary.
 
-use pintle::images::{Finding, Image, Issue, Obstacle, Outcome, Policy, Relocation};
+use pintle::images::{Finding, Image, Issue, Obstacle, Outcome, Part, Policy, Relocation, Segment};
 use pintle::ops::ChartInput;
 use pintle::ops::images::Inspected;
 use pintle_tree::json;
@@ -18,6 +18,8 @@ pub(super) struct Report<'r> {
     policy: &'r Policy,
     /// Whether the result was verified by rendering.
     proved: bool,
+    /// The number of images.
+    all: usize,
     /// The number of images to relocate.
     total: usize,
     /// The number of these that were not relocated.
@@ -34,7 +36,8 @@ impl<'r> Report<'r> {
     ) -> Self {
         let (total, failed) =
             if proved { count_rendered(&seen.relocation) } else { count_values(seen, policy) };
-        Report { chart: subject.chart.name(), seen, policy, proved, total, failed }
+        let all = if proved { seen.relocation.images.len() } else { seen.detection.images.len() };
+        Report { chart: subject.chart.name(), seen, policy, proved, all, total, failed }
     }
 
     /// Whether less than `threshold` per cent were relocated.
@@ -53,8 +56,11 @@ impl<'r> Report<'r> {
 
     /// The success rate in per cent.
     pub(super) fn details(&self) -> String {
+        if self.total == 0 {
+            return format!("0 of {} images in scope", self.all);
+        }
         let moved = self.total - self.failed;
-        let rate = if self.total == 0 { 100.0 } else { moved as f64 * 100.0 / self.total as f64 };
+        let rate = moved as f64 * 100.0 / self.total as f64;
         format!("{rate:.1}% images matched ({}/{} failed)", self.failed, self.total)
     }
 
@@ -74,6 +80,9 @@ impl<'r> Report<'r> {
                 _ => true,
             });
             let path = finding.naming_path();
+            if let Some(keys) = split_keys(finding) {
+                warnings.push(format!("{path}: the image is split over the keys {keys} (`{}`)", finding.written));
+            }
             warnings.extend(issues.map(|issue| format!("{path}: {issue} (`{}`)", finding.written)));
         }
         for (target, images) in self.collisions() {
@@ -144,9 +153,24 @@ impl<'r> Report<'r> {
                     Issue::TagAndDigest => continue,
                     _ => FailureKind::Unsupported,
                 };
-                let text =
-                    format!("error parsing image in values path '{path}': '{}': {issue}", finding.written);
+                let what = match issue {
+                    Issue::Unparsable(_) => "cannot parse image reference ",
+                    _ => "",
+                };
+                let text = format!(
+                    "error parsing image in values path '{path}': {what}'{}': {issue}",
+                    finding.written
+                );
                 return Some((class, text));
+            }
+        }
+        for image in &self.seen.relocation.images {
+            if let Outcome::Unparsable(why) = &image.outcome {
+                let text = format!(
+                    "cannot parse image reference '{}' of {}: {why}",
+                    image.field.image, image.field.object
+                );
+                return Some((FailureKind::BadImage, text));
             }
         }
         let stuck = self
@@ -216,6 +240,17 @@ impl<'r> Report<'r> {
         text.push(b'\n');
         Ok(text)
     }
+}
+
+/// The keys of an image that is split in another way than `registry`, `repository` and `tag` or `digest`.
+fn split_keys(finding: &Finding) -> Option<String> {
+    let key = |part: &Part| match part.path.segments().last() {
+        Some(Segment::Key(key)) => key.as_str().map(str::to_owned),
+        _ => None,
+    };
+    let keys: Vec<String> = finding.parts.iter().filter_map(key).collect();
+    let is_standard = |key: &String| matches!(key.as_str(), "registry" | "repository" | "tag" | "digest");
+    (keys.len() > 1 && !keys.iter().all(is_standard)).then(|| keys.join(" and "))
 }
 
 /// Counts the rendered images to relocate, and those that were not.

@@ -4,12 +4,13 @@ use std::path::Path;
 
 use pintle::ops::ChartInput;
 use pintle::ops::images::ImageOptions;
-use pintle::release::VersionRef;
+use pintle::release::{ChartSource, ReleaseVersion, VersionRef};
+use pintle::values::Overrides;
 
 use super::files;
 use crate::connect::Connection;
 use crate::env::Setting;
-use crate::failure::Failure;
+use crate::failure::{Failure, FailureKind};
 use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
 use crate::report::Reporting;
@@ -37,8 +38,8 @@ pub(crate) static SUBJECT: &[Flag] = &[
 pub(crate) enum Subject {
     /// A chart in a directory or an archive.
     Chart(String),
-    /// A release.
-    Release(String),
+    /// A release; with the path of its chart, if that is given.
+    Release(String, Option<String>),
 }
 
 impl Subject {
@@ -50,12 +51,13 @@ impl Subject {
         let release = Some(flags.text(names::RELEASE_NAME)).filter(|text| !text.is_empty());
         match (chart, release, operand) {
             (Some(path), None, None) => Ok(Subject::Chart(path.to_owned())),
-            (None, Some(name), None) => Ok(Subject::Release(name.to_owned())),
+            // The record of a release may lack the subcharts; the path says where they are.
+            (chart, Some(name), None) => Ok(Subject::Release(name.to_owned(), chart.map(str::to_owned))),
             (None, None, Some(word)) if is_chart(invocation, word) => Ok(Subject::Chart(word.to_owned())),
-            (None, None, Some(word)) => Ok(Subject::Release(word.to_owned())),
+            (None, None, Some(word)) => Ok(Subject::Release(word.to_owned(), None)),
             (None, None, None) => enclosing_chart().map(Subject::Chart),
             _ => Err(Failure::usage("more than one chart or release is given")
-                .hint("give one of --chart-path, --release-name and an argument")),
+                .hint("give one of --chart-path, --release-name and an argument; or --release-name with the path of its chart")),
         }
     }
 
@@ -64,26 +66,16 @@ impl Subject {
         let values = request::overrides(invocation)?;
         match self {
             Subject::Chart(path) => {
-                let fetched;
-                let path = if is_remote(invocation, path) {
-                    fetched = chart_reference::locate(invocation, path)?;
-                    &fetched
-                } else {
-                    files::check("--chart-path", path)?;
-                    if !Path::new(path).exists() {
-                        return Err(Failure::usage(format!("there is no chart at `{path}`")));
-                    }
-                    path
-                };
+                let path = &located(invocation, path)?;
                 let namespace = kubeconfig::namespace(&invocation.flags, invocation.environment);
                 let reporter = &mut Reporting::new(invocation.ui);
                 Ok(ChartInput::from_chart(Path::new(path), &values, "release-name", &namespace, reporter)?)
             }
-            Subject::Release(name) => {
+            Subject::Release(name, chart) => {
                 let connection = Connection::open(invocation)?;
                 let (session, namespace) = (&connection.session, &connection.namespace);
                 let version = pintle::ops::get(session, namespace, name, &VersionRef::Current);
-                Ok(ChartInput::from_release(&connection.run(version)?, &values)?)
+                release_input(invocation, &connection.run(version)?, chart.as_deref(), &values)
             }
         }
     }
@@ -91,9 +83,91 @@ impl Subject {
     /// The name in messages.
     pub(crate) fn text(&self) -> &str {
         match self {
-            Subject::Chart(text) | Subject::Release(text) => text,
+            Subject::Chart(text) | Subject::Release(text, _) => text,
         }
     }
+}
+
+/// The path of a chart that is given by a path or a reference.
+fn located(invocation: &mut Invocation<'_>, path: &str) -> Result<String, Failure> {
+    if is_remote(invocation, path) {
+        return chart_reference::locate(invocation, path);
+    }
+    files::check("--chart-path", path)?;
+    if !Path::new(path).exists() {
+        return Err(Failure::usage(format!("there is no chart at `{path}`")));
+    }
+    if Path::new(path).is_dir() && !Path::new(path).join("Chart.yaml").is_file() {
+        return Err(Failure::usage(format!("there is no chart at `{path}`: it has no Chart.yaml")));
+    }
+    Ok(path.to_owned())
+}
+
+/// The chart and the values of a release. A record in Helm's format does not hold subcharts: then the chart is the given
+/// one, or fetched from where it came from. In every case all images of the stored objects must be images of the chart.
+pub(super) fn release_input(
+    invocation: &mut Invocation<'_>,
+    version: &ReleaseVersion,
+    chart: Option<&str>,
+    values: &Overrides,
+) -> Result<ChartInput, Failure> {
+    let mut input = ChartInput::from_release(version, values)?;
+    let source = ChartSource::of(&version.chart).filter(|_| ChartInput::lacks_subcharts(version));
+    let path = match (chart, source) {
+        (Some(path), _) => Some(located(invocation, path)?),
+        (None, Some(source)) => Some(chart_reference::locate(invocation, &source.url)?),
+        (None, None) if ChartInput::lacks_subcharts(version) => {
+            let text = format!(
+                "the record of release {} does not hold the subcharts of its chart, nor where it came from",
+                version.name
+            );
+            return Err(Failure::usage(text).hint(format!(
+                "give the chart: --release-name {} --chart-path {}-{}.tgz",
+                version.name, version.chart.metadata.name, version.chart.metadata.version
+            )));
+        }
+        (None, None) => None,
+    };
+    if let Some(path) = path {
+        let reporter = &mut Reporting::new(invocation.ui);
+        let loaded =
+            ChartInput::from_chart(Path::new(&path), &Overrides::default(), "", "", reporter)?;
+        let (recorded, found) = (&version.chart.metadata, &loaded.chart.metadata);
+        if (&recorded.name, &recorded.version) != (&found.name, &found.version) {
+            return Err(Failure::usage(format!(
+                "`{path}` is {} {}, but release {} was made from {} {}",
+                found.name, found.version, version.name, recorded.name, recorded.version
+            )));
+        }
+        input.chart = loaded.chart;
+    }
+    ensure_accounted(invocation, version, &input)?;
+    Ok(input)
+}
+
+/// Fails if the stored objects of a release have images that its chart does not render.
+fn ensure_accounted(
+    invocation: &mut Invocation<'_>,
+    version: &ReleaseVersion,
+    input: &ChartInput,
+) -> Result<(), Failure> {
+    let options = options(invocation)?;
+    let missing = pintle::ops::images::unaccounted(version, &input.chart, &options, &mut pintle::Silent)?;
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let mut images: Vec<String> =
+        missing.iter().map(|field| format!("{} ({})", field.image, field.object)).collect();
+    images.dedup();
+    let text = format!(
+        "release {} has images that its chart does not render with the values of the release: {}",
+        version.name,
+        images.join(", ")
+    );
+    Err(Failure::new(FailureKind::BadImage, text).hint(
+        "a post-renderer, the cluster (--kube-version) or a subchart that the record lacks (--chart-path) may have \
+         brought them",
+    ))
 }
 
 /// The common part of the inspection options.

@@ -1,7 +1,7 @@
 //! Lists Helm's records with one page in memory at a time, and decodes only what is needed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
@@ -33,8 +33,8 @@ type ObjectNames = BTreeSet<(String, String)>;
 impl<H: RecordKind> HelmStore<H> {
     /// Whether there are objects with these labels, whatever is in them.
     pub(super) async fn has_objects(&self, namespace: &str, selector: String) -> Result<bool> {
-        let selection =
-            ListParams { labels: selector, limit: 1, uncompressed: true, ..ListParams::default() };
+        let labels = format!("{selector},!{}", helm::MOVED_TO);
+        let selection = ListParams { labels, limit: 1, uncompressed: true, ..ListParams::default() };
         let body = self.cluster.page_raw(&self.resource, namespace, &selection, "").await?;
         let page = json::read(&body).unwrap_or_default();
         Ok(page.get("items").and_then(Node::as_list).is_some_and(|items| !items.is_empty()))
@@ -88,9 +88,15 @@ impl<H: RecordKind> HelmStore<H> {
                     selected.contains(&(object.namespace().to_owned(), object.name().to_owned()))
                 })
             };
-            Ok(page.objects.iter().filter(is_wanted).filter_map(summary::<H>).collect())
+            let markers = page.objects.iter().filter_map(marker).collect();
+            let records = page.objects.iter().filter(|object| marker(object).is_none());
+            Ok((records.filter(is_wanted).filter_map(summary::<H>).collect(), markers))
         };
-        tokio::task::spawn_blocking(read).await.expect("reading a page does not panic")
+        let read: Result<(Vec<Summary>, Vec<Marker>)> =
+            tokio::task::spawn_blocking(read).await.expect("reading a page does not panic");
+        let (found, markers) = read?;
+        self.note_markers(markers);
+        Ok(found)
     }
 
     /// Lists the versions by their labels alone.
@@ -102,7 +108,15 @@ impl<H: RecordKind> HelmStore<H> {
             uncompressed: true,
             ..ListParams::default()
         };
-        self.cluster.list(&self.resource, namespace, &selection).await
+        let mut heads = self.cluster.list(&self.resource, namespace, &selection).await?;
+        self.note_markers(heads.iter().filter_map(marker).collect());
+        heads.retain(|head| marker(head).is_none());
+        Ok(heads)
+    }
+
+    /// Remembers the markers that a list has found.
+    fn note_markers(&self, markers: Vec<Marker>) {
+        self.markers.lock().unwrap_or_else(PoisonError::into_inner).extend(markers);
     }
 
     /// The newest matching version of each release.
@@ -141,6 +155,15 @@ impl<H: RecordKind> HelmStore<H> {
         let summaries = objects.map_ok(|object| object.as_ref().and_then(summary::<H>));
         Ok(summaries.try_collect::<Vec<_>>().await?.into_iter().flatten().collect())
     }
+}
+
+/// Namespace and name of a release that was moved, and the `HELM_DRIVER` of the store that it was moved to.
+type Marker = ((String, String), String);
+
+/// What an object says if it is a marker and not the record of a version.
+fn marker(object: &Object) -> Option<Marker> {
+    let to = object.label(helm::MOVED_TO)?.to_owned();
+    Some(((object.namespace().to_owned(), object.label("name")?.to_owned()), to))
 }
 
 /// The label selector of all releases, or of one.

@@ -9,7 +9,7 @@ use pintle_release::{Lease, ReleaseVersion, Status, StoreError, Summary, Version
 
 use super::{MAX_RETRIES, NativeStore, is_missing_kind};
 use crate::crds;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::payload::PayloadSecrets;
 use crate::store::{api, application, clock, record};
 
@@ -23,6 +23,10 @@ impl NativeStore {
             None => self.release(namespace, name).await.map_err(failed())?,
         };
         if let Some(release) = found {
+            if record::is_terminating(&release) {
+                let text = format!("the Release object {name:?} is being deleted; try again when it is gone");
+                return Err(failed()(Error::InvalidRequest(text)));
+            }
             return Ok(release);
         }
         match self.new_release(version).await {
