@@ -34,17 +34,6 @@ pub enum RemovalError {
     Object(#[from] ObjectError),
 }
 
-impl Removal {
-    /// Helm's message about the kept objects; empty when there are none.
-    pub fn retained_message(&self) -> String {
-        if self.keep.is_empty() {
-            return String::new();
-        }
-        let lines: String = self.keep.iter().map(|kept| format!("[{}] {}\n", kept.kind, kept.name)).collect();
-        format!("These resources were kept due to the resource policy:\n{lines}")
-    }
-}
-
 /// The effect of a document's `helm.sh/resource-policy`.
 enum Policy {
     Delete,

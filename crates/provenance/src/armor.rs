@@ -30,6 +30,13 @@ pub(crate) fn encode(kind: &str, data: &[u8]) -> String {
     out
 }
 
+/// The kind of the first block.
+pub(crate) fn kind(text: &[u8]) -> Option<String> {
+    let mut lines = text.split(|byte| *byte == b'\n').map(|line| line.trim_ascii());
+    let kind = lines.find_map(|line| line.strip_prefix(b"-----BEGIN ")?.strip_suffix(b"-----"))?;
+    Some(String::from_utf8_lossy(kind).into_owned())
+}
+
 /// Reads the first block, whose kind must be one of `kinds`.
 pub(crate) fn decode(text: &[u8], kinds: &[&str]) -> Result<Vec<u8>> {
     let mut lines = text.split(|byte| *byte == b'\n').map(|line| line.trim_ascii());

@@ -60,6 +60,16 @@ pub enum Error {
         /// What is wrong with them.
         reason: String,
     },
+    /// A keyring in one of GnuPG's forms that cannot be read.
+    #[error("reading {form} {path}: {reason}")]
+    Keyring {
+        /// `keybox` or `armored keyring`.
+        form: &'static str,
+        /// The file, as the caller named it.
+        path: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// Bytes that end in the middle of a packet.
     #[error("unexpected EOF")]
     Truncated,

@@ -1,6 +1,7 @@
 //! Keyrings: files with any number of keys, in any of the forms that GnuPG writes.
 
 use pgp::composed::PublicOrSecret;
+use pintle_tree::quote::quote;
 
 use crate::entity::Entity;
 use crate::error::{Error, Result};
@@ -18,24 +19,50 @@ pub struct Keyring {
 
 impl Keyring {
     /// Reads a keyring: binary, armoured (also several blocks after one another), or a keybox. Keys that cannot be
-    /// understood are left out.
+    /// understood are left out. `path` is the name of the file in errors.
     ///
     /// # Errors
     ///
     /// When the data is none of these, or when none of the keys can be understood.
-    pub fn read(data: &[u8]) -> Result<Keyring> {
+    pub fn read_named(data: &[u8], path: &str) -> Result<Keyring> {
         if data.len() > KEYRING_LIMIT {
             return Err(Error::TooLarge { what: "the keyring", limit: KEYRING_LIMIT });
         }
+        let failed = |form, reason| Error::Keyring { form, path: path.to_owned(), reason };
         if keybox::is_keybox(data) {
-            return Keyring::of_packets(&keybox::keys(data)?);
+            let keys = keybox::keys(data).map_err(|reason| failed("keybox", reason))?;
+            return Keyring::of_packets(&keys);
         }
-        if !data.trim_ascii_start().starts_with(b"-----BEGIN PGP ") {
+        if !data.trim_ascii_start().starts_with(b"-----BEGIN PGP") {
             return Keyring::of_packets(data);
         }
+        Keyring::of_armor(data).map_err(|reason| failed("armored keyring", reason))
+    }
+
+    /// As [`Keyring::read_named`], for data that is in no file.
+    ///
+    /// # Errors
+    ///
+    /// As [`Keyring::read_named`].
+    pub fn read(data: &[u8]) -> Result<Keyring> {
+        Keyring::read_named(data, "data")
+    }
+
+    /// The keys of all armoured blocks. What is no complete block is skipped, as Go's library does.
+    fn of_armor(data: &[u8]) -> std::result::Result<Keyring, String> {
         let mut entities = Vec::new();
         for block in blocks(data) {
-            entities.extend(Keyring::of_packets(&armor::decode(block, KEYS)?)?.entities);
+            let kind = armor::kind(block).unwrap_or_default();
+            if !KEYS.contains(&kind.as_str()) {
+                let kind = quote(kind.as_bytes());
+                return Err(format!("expected a public or private key block, got {kind}"));
+            }
+            let decoded = armor::decode(block, KEYS).map_err(|error| error.to_string())?;
+            let keys = Keyring::of_packets(&decoded).map_err(|error| error.to_string())?;
+            entities.extend(keys.entities);
+        }
+        if entities.is_empty() {
+            return Err("no keys found".to_owned());
         }
         Ok(Keyring { entities })
     }

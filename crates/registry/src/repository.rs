@@ -4,6 +4,7 @@ use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, RANGE};
 use http::{Method, StatusCode, Uri};
 use pintle_tree::Node;
+use pintle_tree::quote::quote;
 
 use crate::auth::token::{Scope, encode};
 use crate::client::{Call, Client, location};
@@ -163,12 +164,12 @@ impl Client {
             let tree = pintle_tree::json::read_exact(&text).unwrap_or_default();
             let list = tree.get("manifests").and_then(Node::as_list).unwrap_or_default();
             found.extend(list.iter().filter_map(Descriptor::read));
-            match next.and_then(|next| joined(&uri, &next)) {
-                Some(next) => uri = next,
-                None => break,
+            match next {
+                Some(next) => uri = joined(&uri, &next)?,
+                None => return Ok(found),
             }
         }
-        Ok(found)
+        Err(too_many_pages(&repository.to_string(), MAX_PAGES))
     }
 
     /// The fallback for registries without the referrers API: an index under the tag `sha256-…`.
@@ -224,13 +225,35 @@ pub(crate) fn next_page(link: &str) -> Option<&str> {
     rest.replace('"', "").contains("rel=next").then_some(address)
 }
 
-/// An address of the same registry; others are not followed.
-pub(crate) fn joined(from: &Uri, next: &str) -> Option<Uri> {
-    let path = match next.parse::<Uri>().ok()? {
-        uri if uri.authority().is_none() || uri.authority() == from.authority() => {
-            uri.path_and_query()?.to_string()
-        }
-        _ => return None,
+/// The address of the next page of a list.
+///
+/// # Errors
+/// Addresses of another origin, which are not followed: a registry must not lead requests elsewhere. To stop there instead
+/// would make a part of the list look like all of it.
+pub(crate) fn joined(from: &Uri, next: &str) -> Result<Uri> {
+    let refused = |reason: String| Error::NextPage { next: next.to_owned(), reason };
+    let other = || refused(format!("not the same origin as {}", quote(from.to_string().as_bytes())));
+    let (Some(scheme), Some(authority)) = (from.scheme_str(), from.authority()) else { return Err(other()) };
+    let folder = from.path().rfind('/').map_or("/", |end| &from.path()[..=end]);
+    let address = match next {
+        _ if next.starts_with("//") => format!("{scheme}:{next}"),
+        _ if next.starts_with('/') => format!("{scheme}://{authority}{next}"),
+        _ if next.starts_with('?') => format!("{scheme}://{authority}{}{next}", from.path()),
+        _ if next.contains("://") => next.to_owned(),
+        _ => format!("{scheme}://{authority}{folder}{next}"),
     };
-    format!("{}://{}{path}", from.scheme_str()?, from.authority()?).parse().ok()
+    let to: Uri = address.parse().map_err(|error: http::uri::InvalidUri| refused(error.to_string()))?;
+    if origin(&to) == origin(from) { Ok(to) } else { Err(other()) }
+}
+
+/// Scheme, host and port of an address.
+fn origin(uri: &Uri) -> (String, String, u16) {
+    let scheme = uri.scheme_str().unwrap_or_default().to_ascii_lowercase();
+    let port = uri.port_u16().unwrap_or(if scheme == "http" { 80 } else { 443 });
+    (scheme, uri.host().unwrap_or_default().to_ascii_lowercase(), port)
+}
+
+/// The error for a list that goes on longer than it is read. A part of it must not look like all of it.
+pub(crate) fn too_many_pages(what: &str, pages: usize) -> Error {
+    Error::Size { what: what.to_owned(), reason: format!("the list has more than {pages} pages") }
 }

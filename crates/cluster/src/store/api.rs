@@ -11,6 +11,7 @@ use crate::cluster::Cluster;
 use crate::discovery::Resource;
 use crate::error::{Error, Result};
 use crate::request::Request;
+use crate::write::PropagationPolicy;
 
 /// The field manager of records.
 const FIELD_MANAGER: &str = "helm";
@@ -103,14 +104,34 @@ pub(super) fn json_patch_op(operation: &str, path: &str, value: impl Into<Node>)
 pub(super) async fn delete(
     cluster: &Cluster,
     resource: &Resource,
+    at: (&str, &str),
+    resource_version: &str,
+) -> Result<bool> {
+    delete_with(cluster, resource, at, resource_version, PropagationPolicy::Background).await
+}
+
+/// Deletes an object and leaves its dependents, which lose their owner. Otherwise as [`delete`].
+pub(super) async fn delete_and_orphan(
+    cluster: &Cluster,
+    resource: &Resource,
+    at: (&str, &str),
+    resource_version: &str,
+) -> Result<bool> {
+    delete_with(cluster, resource, at, resource_version, PropagationPolicy::Orphan).await
+}
+
+async fn delete_with(
+    cluster: &Cluster,
+    resource: &Resource,
     (namespace, name): (&str, &str),
     resource_version: &str,
+    propagation: PropagationPolicy,
 ) -> Result<bool> {
     let path = api_path::object(resource, namespace, name)?;
     let mut options = Map::new();
     options.insert("apiVersion".into(), "v1".into());
     options.insert("kind".into(), "DeleteOptions".into());
-    options.insert("propagationPolicy".into(), "Background".into());
+    options.insert("propagationPolicy".into(), propagation.as_str().into());
     if !resource_version.is_empty() {
         let state = Map::from_entries(vec![("resourceVersion".into(), resource_version.into())]);
         options.insert("preconditions".into(), Node::Map(state));

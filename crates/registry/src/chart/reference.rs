@@ -13,7 +13,7 @@ use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::manifest::MANIFEST_LIMIT;
 use crate::name::{ImageName, Repository};
-use crate::repository::{joined, next_page};
+use crate::repository::{joined, next_page, too_many_pages};
 
 /// How many pages of tags are read.
 const PAGES: usize = 10_000;
@@ -216,13 +216,15 @@ impl Client {
                 let reason = format!("there are more than {TAGS} tags");
                 return Err(Error::Size { what: repository.to_string(), reason });
             }
-            match next.and_then(|next| joined(&uri, &next)) {
-                Some(next) => uri = next,
-                None => break,
+            match next {
+                Some(next) => uri = joined(&uri, &next)?,
+                None => {
+                    versions.sort_by(|one, other| other.compare(one));
+                    return Ok(versions.iter().map(ToString::to_string).collect());
+                }
             }
         }
-        versions.sort_by(|one, other| other.compare(one));
-        Ok(versions.iter().map(ToString::to_string).collect())
+        Err(too_many_pages(&repository.to_string(), PAGES))
     }
 
     /// The digest of a chart's manifest, by a HEAD request; `None` if there is no such chart.
