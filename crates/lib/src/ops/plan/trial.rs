@@ -95,6 +95,9 @@ pub(super) fn reason_to_keep(
     if let Some((_, error)) = unreadable.iter().find(|(id, _)| *id == step.id) {
         return Some(format!("its ownership cannot be verified: {error}"));
     }
+    if step.id.name.is_empty() {
+        return Some("its name was generated, and is not known".to_owned());
+    }
     let live = step.live?;
     ownership::check(live, &version.name, &version.namespace).err()?;
     Some(match ownership::owner(live) {
