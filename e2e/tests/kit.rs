@@ -8,9 +8,9 @@ fn every_program_prints_its_version() {
     let Some(env) = TestEnv::new("every_program_prints_its_version") else { return };
     for (program, text) in [
         (Program::Pintle, env!("CARGO_PKG_VERSION")),
-        (Program::PintleAsHelm, "v4.2"),
-        (Program::Helm4, "v4.2"),
-        (Program::Helm3, "v3.21"),
+        (Program::PintleAsHelm, "v4.3"),
+        (Program::Helm4, "v4.3"),
+        (Program::Helm3, "v3.22"),
     ] {
         let ran = env.run(program, &["version", "--short"]).succeeded();
         assert!(ran.stdout.starts_with(text), "{program:?}: {}", ran.stdout);

@@ -13,6 +13,7 @@ mod fuzz;
 mod go;
 mod helm;
 mod helm_clients;
+mod helm_update;
 mod images_report;
 mod instructions;
 mod load;
@@ -87,6 +88,9 @@ cargo xtask TASK
                          compare the output of kubectl and Helm on the embedded cluster and a real one, or record the latter
   helm-clients [SCENARIO]
                          run helmfile, kustomize and plugins of Helm with the real Helm and with ours, and compare
+  helm-update VERSION [--go TOOLCHAIN] [--report FILE] [--skip-scenarios]
+                         build another version of Helm and report what differs from the reference: libraries, help pages,
+                         recorded cases, whole charts and scenarios (docs/contributing/following-helm.md)
   gen                    generate the tables of built-in kinds (crates/embedded/tables) from real API servers
 ";
 
@@ -128,6 +132,7 @@ fn run() -> Result<()> {
         "registries" => registries::build(),
         "gen" => tables::run(rest),
         "contract" => report_outcome(contract::run(rest)),
+        "helm-update" => helm_update::run(rest),
         "helm-clients" => report_outcome(helm_clients::run(rest)),
         "clients" => report_outcome(clients::run(rest)),
         "help" | "--help" | "-h" => {

@@ -73,8 +73,8 @@ pub fn scaffold(name: &str, generation: Generation) -> Vec<File> {
     SCAFFOLD.iter().map(file).collect()
 }
 
-/// Creates the chart `name` in a folder of that name inside `folder`. Returns the path of the new folder. Messages
-/// about existing files go to `report`.
+/// Creates the chart `name` in a folder of that name inside `folder`. Returns the path of the new folder. Files
+/// that exist are overwritten, and `report` is called with the path of each.
 ///
 /// # Errors
 /// When the name is invalid, the folder does not exist, or files cannot be written.
@@ -82,7 +82,7 @@ pub fn create(
     name: &str,
     generation: Generation,
     folder: &Path,
-    report: &mut dyn FnMut(&str),
+    report: &mut dyn FnMut(&Path),
 ) -> Result<PathBuf> {
     check_name(name)?;
     let folder = std::path::absolute(folder).map_err(file_error("getwd", folder))?;
@@ -100,8 +100,7 @@ pub fn create(
     for file in scaffold(name, generation) {
         let path = chart.join(&file.name);
         if path.exists() {
-            let shown = quote(path.to_string_lossy().as_bytes());
-            report(&format!("WARNING: File {shown} already exists. Overwriting."));
+            report(&path);
         }
         write(&path, &file.data)?;
     }
@@ -225,22 +224,20 @@ mod tests {
     #[test]
     fn a_new_chart_loads_and_names_itself_everywhere() {
         let folder = tempfile::tempdir().expect("a folder for the test");
-        let mut lines = Vec::new();
-        let path = create("web", Generation::V2, folder.path(), &mut |line| lines.push(line.to_owned()))
+        let mut existing = Vec::new();
+        let path = create("web", Generation::V2, folder.path(), &mut |path| existing.push(path.to_owned()))
             .expect("can be made");
-        assert!(lines.is_empty());
+        assert!(existing.is_empty());
         let chart = load_dir(&path, &mut Vec::new()).expect("a good chart");
         assert_eq!((chart.name(), chart.templates.len()), ("web", 9));
         assert!(path.join("charts").is_dir());
         let left = chart.raw.iter().filter(|file| String::from_utf8_lossy(&file.data).contains(PLACEHOLDER));
         assert_eq!(left.count(), 0);
 
-        create("web", Generation::V2, folder.path(), &mut |line| lines.push(line.to_owned()))
+        create("web", Generation::V2, folder.path(), &mut |path| existing.push(path.to_owned()))
             .expect("can be made again");
-        assert_eq!(lines.len(), 12);
-        assert!(
-            lines[0].starts_with("WARNING: File \"") && lines[0].ends_with("already exists. Overwriting.")
-        );
+        assert_eq!(existing.len(), 12);
+        assert_eq!(existing[0], path.join("Chart.yaml"));
     }
 
     #[test]

@@ -98,13 +98,17 @@ fn locate_wanted(invocation: &mut Invocation<'_>, wanted: &Wanted) -> Result<Str
     Ok(absolute(&fetched.path.to_string_lossy()))
 }
 
-/// Prints Helm's messages about charts from registries. Helm mixes them into the standard output; called as `pintle`, they go
-/// to standard error.
+/// The commands of Helm whose standard output is data, so that messages about charts go to standard error.
+const PRINT_DATA: [&str; 2] = ["template", "show"];
+
+/// Prints Helm's messages about charts from registries. Helm mixes them into the standard output of commands that print no
+/// data; called as `pintle`, they always go to standard error.
 fn notice(invocation: &mut Invocation<'_>, getter: &Getter) -> Result<(), Failure> {
     let notices = getter.registries().map(Registries::take_notices).unwrap_or_default();
+    let prints_data = invocation.command_path.path.split(' ').nth(1).is_some_and(|name| PRINT_DATA.contains(&name));
     match invocation.personality {
-        Personality::Helm => invocation.ui.print(&notices),
-        Personality::Pintle => {
+        Personality::Helm if !prints_data => invocation.ui.print(&notices),
+        _ => {
             notices.lines().for_each(|line| invocation.ui.note(line));
             Ok(())
         }

@@ -174,7 +174,7 @@ pub(crate) struct KeyringFile(String);
 
 impl KeyringFile {
     fn read(&self) -> Result<Keyring, Failure> {
-        Ok(Keyring::read(&read(&self.0, KEYRING_LIMIT)?)?)
+        Ok(Keyring::read_named(&read(&self.0, KEYRING_LIMIT)?, &self.0)?)
     }
 }
 

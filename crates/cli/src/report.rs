@@ -51,6 +51,8 @@ pub(crate) struct ClusterReporter<'a> {
     refresher: Option<Refresher>,
     /// Whether standard output is for data alone.
     data: bool,
+    /// Whether the command prints the objects that an uninstall keeps.
+    lists_kept: bool,
     /// Whose log was shown last, and whether it ended with a line break.
     last: Option<(LogSource, bool)>,
 }
@@ -59,7 +61,13 @@ impl<'a> ClusterReporter<'a> {
     /// With `data`, standard output is for machine-readable output, and logs of hooks go to standard error.
     pub(crate) fn new(ui: &'a mut Ui, data: bool) -> ClusterReporter<'a> {
         let table = Arc::new(Mutex::new(ProgressTable::new(io::stderr().is_terminal())));
-        ClusterReporter { ui, table, refresher: None, data, last: None }
+        ClusterReporter { ui, table, refresher: None, data, lists_kept: false, last: None }
+    }
+
+    /// For commands that print the objects that an uninstall keeps: no warning for each of them. As Helm, there are both.
+    pub(crate) fn without_kept(mut self) -> Self {
+        self.lists_kept = true;
+        self
     }
 
     fn is_helm(&self) -> bool {
@@ -102,6 +110,12 @@ impl pintle::Reporter for ClusterReporter<'_> {
 
     fn log_extra(&mut self, line: LogLine) {
         if !self.is_helm() {
+            self.log(line);
+        }
+    }
+
+    fn log_listed(&mut self, line: LogLine) {
+        if self.is_helm() || !self.lists_kept {
             self.log(line);
         }
     }

@@ -54,7 +54,7 @@ const FAMILIES: [&str; 15] = [
 /// Runs the scenarios of a family with both programs.
 fn compare(family: &str) {
     let Some(helm) = real_helm() else {
-        skip("the real Helm 4.2.4 is missing");
+        skip("the real Helm 4.3.1 is missing");
         return;
     };
     let family = Family::read(family);

@@ -140,7 +140,7 @@ fn the_flags_of_the_kubernetes_logger_are_accepted() {
     assert_snapshot!(env.helm(line), @"
     exit 0
     --- stdout
-    v4.2.4
+    v4.3.1
     ");
 }
 

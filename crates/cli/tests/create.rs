@@ -38,6 +38,15 @@ fn files_that_are_there_are_overwritten_with_a_warning() {
     Creating ./demo
     WARNING: File "{here}/demo/Chart.yaml" already exists. Overwriting.
     "#);
+    env.write("third/Chart.yaml", "old");
+    let made = env.helm_with("create ./third --chart-api-version v3", &[("HELM_EXPERIMENTAL_CHART_V3", "1")]);
+    assert_snapshot!(made, @r#"
+    exit 0
+    --- stdout
+    Creating ./third
+    --- stderr
+    level=WARN msg="Overwriting existing file" file={here}/third/Chart.yaml
+    "#);
 }
 
 #[test]

@@ -163,7 +163,7 @@ fn run_helm(helm: &Path, env: &TestEnv, arguments: &[&str]) -> String {
 
 #[test]
 fn the_real_helm_4_uses_it_as_a_plugin_for_hooks_too() {
-    let Some(helm) = helm("4.2.4") else { return };
+    let Some(helm) = helm("4.3.1") else { return };
     let env = chart();
     let mut arguments = vec!["template", "rel", "web", "--post-renderer", "irr-rewrite"];
     for argument in FLAGS.split(' ') {
@@ -177,7 +177,7 @@ fn the_real_helm_4_uses_it_as_a_plugin_for_hooks_too() {
 
 #[test]
 fn the_real_helm_3_uses_it_as_a_post_renderer() {
-    let Some(helm) = helm("3.21.4") else { return };
+    let Some(helm) = helm("3.22.0") else { return };
     let env = chart();
     let mut arguments = vec!["template", "rel", "web", "--post-renderer", PINTLE];
     for argument in ["images", "rewrite"].into_iter().chain(FLAGS.split(' ')) {

@@ -8,7 +8,7 @@ use std::process::Command;
 use support::TestEnv;
 
 const PINTLE: &str = env!("CARGO_BIN_EXE_pintle");
-const VERSIONS: [&str; 2] = ["4.2.4", "3.21.4"];
+const VERSIONS: [&str; 2] = ["4.3.1", "3.22.0"];
 const FLAGS: &str = "-t hub.corp:5000 -s docker.io,quay.io";
 
 /// The real Helm in one of its versions, where `cargo xtask` has built it.

@@ -198,5 +198,11 @@ fn a_release_with_an_object_without_a_name_can_be_uninstalled() {
     let record = r#"{"name":"r","info":{"status":"failed"},"chart":{"metadata":{"name":"c","version":"1"}},"manifest":"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {labels: {a: b}}\n","version":1,"namespace":"default"}"#;
     put_record(&cluster, "r", 1, "failed", record);
     let shown = env.helm_with(&format!("uninstall r {cluster}"), &[("HELM_DRIVER", "secret")]);
-    assert_eq!(shown, "exit 0\n--- stdout\nrelease \"r\" uninstalled\n");
+    assert_eq!(
+        shown,
+        "exit 0\n--- stdout\n1 resource(s) were not deleted because their ownership could not be verified:\n[ConfigMap] : \
+         resource name may not be empty\n\nrelease \"r\" uninstalled\n--- stderr\nlevel=WARN msg=\"skipping delete of \
+         resource because ownership could not be verified\" kind=ConfigMap name=\"\" namespace=default release=r \
+         error=\"resource name may not be empty\"\n"
+    );
 }

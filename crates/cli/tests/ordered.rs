@@ -181,3 +181,28 @@ fn expressions_of_readiness_are_checked_before_anything_is_done() {
     let limits = run(&env, "pintle", "upgrade a shop --readiness-timeout 2m --timeout 1m");
     position(&limits, "--readiness-timeout exceeds --timeout");
 }
+
+#[test]
+fn as_helm_and_in_drafts_the_annotations_of_the_proposal_mean_nothing() {
+    let env = env();
+    env.write(
+        "shop/templates/app.yaml",
+        &config(
+            "app",
+            "    helm.sh/resource-group: app\n    helm.sh/readiness-success: '[\"{.data.a} == \\\"never\\\"\"]'\n    \
+             helm.sh/readiness-failure: '[\"{.data.a} == \\\"b\\\"\"]'\n",
+        ),
+    );
+    // The database never gets ready, and the application has failed by its own annotation: nothing waits for either.
+    let shown = run(&env, "helm", "install a shop --set broken=true");
+    assert!(shown.starts_with("exit 0"), "{shown}");
+    let drafts = "    helm.sh/layer: app\n    helm.sh/depends-on-layers: '[\"database\"]'\n    helm.sh/resource-ready: \
+                  'status.succeeded==1'\n";
+    let env = TestEnv::new();
+    env.write("old/Chart.yaml", "apiVersion: v2\nname: old\nversion: 1.0.0\n");
+    env.write("old/templates/a.yaml", &config("a", drafts));
+    env.write("old/templates/b.yaml", &config("b", "    helm.sh/layer: database\n"));
+    let shown = run(&env, "pintle", "plan install a old");
+    assert!(!shown.contains("stage") && shown.contains("2 to create"), "{shown}");
+    assert!(run(&env, "pintle", "install a old --wait").starts_with("exit 0"));
+}

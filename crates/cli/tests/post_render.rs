@@ -128,7 +128,7 @@ fn template(helm: &Path, env: &TestEnv, renderer: &Path) -> String {
 
 #[test]
 fn the_real_helm_4_uses_it_as_a_plugin() {
-    let Some(helm) = helm("4.2.4") else { return };
+    let Some(helm) = helm("4.3.1") else { return };
     let rendered = template(&helm, &TestEnv::new(), Path::new("helm-hooks"));
     for expected in [
         "name: migrate-pre-install\n  annotations:\n    helm.sh/hook: pre-install # both\n    helm.sh/hook-weight: \"-5\"\n",
@@ -143,7 +143,7 @@ fn the_real_helm_4_uses_it_as_a_plugin() {
 
 #[test]
 fn the_real_helm_3_keeps_hooks_from_it() {
-    let Some(helm) = helm("3.21.4") else { return };
+    let Some(helm) = helm("3.22.0") else { return };
     let env = TestEnv::new();
     let rendered = template(&helm, &env, &env.linked("helm-hooks"));
     // Helm 3 does not pass hooks to post-renderers, only ordinary objects.

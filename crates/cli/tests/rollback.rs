@@ -73,3 +73,50 @@ fn every_flag_is_accepted() {
     Error: invalid dry-run value ("maybe"). Must be "none", "server", or "client"
     "#);
 }
+
+#[test]
+fn a_rollback_has_a_description_and_the_history_says_where_it_went() {
+    let env = TestEnv::new();
+    env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\nappVersion: \"1\"\n");
+    let run = |line: &str| env.helm(&format!("{line} --cluster embedded:box.db"));
+    for line in ["install a web", "upgrade a web", "rollback a 1 --description back", "rollback a"] {
+        let done = run(line);
+        assert!(done.starts_with("exit 0"), "{done}");
+    }
+    let table = run("history a --show-rollback-revision");
+    let cells = |line: &str| -> Vec<String> { line.split('\t').map(|cell| cell.trim().to_owned()).collect() };
+    let rows: Vec<(String, String)> = table
+        .lines()
+        .skip(2)
+        .map(cells)
+        .map(|row| (row[5].clone(), row[6].clone()))
+        .collect();
+    let row = |number: &str, text: &str| (number.to_owned(), text.to_owned());
+    assert_eq!(
+        rows,
+        [
+            row("ROLLBACK", "DESCRIPTION"),
+            row("", "Install complete"),
+            row("", "Upgrade complete"),
+            row("1", "back"),
+            row("3", "Rollback to 3"),
+        ]
+    );
+    assert!(!run("history a").contains("ROLLBACK"));
+    let data = run("history a -o json");
+    let part = r#""app_version":"1","rollback_revision":1,"description":"back"}"#;
+    assert!(data.contains(part), "{data}");
+    assert_eq!(data.matches("rollback_revision").count(), 2, "{data}");
+    let status = run("status a -o json");
+    assert!(status.contains(r#""status":"deployed","rollback_revision":3"#), "{status}");
+}
+
+#[test]
+fn a_description_that_is_too_long_is_refused_before_anything_is_asked() {
+    let env = TestEnv::new();
+    let line = format!("rollback none --description {} --kube-apiserver http://127.0.0.1:1", "é".repeat(257));
+    assert_eq!(
+        env.helm(&line),
+        "exit 1\n--- stderr\nError: description must be 256 characters or less, got 257\n"
+    );
+}

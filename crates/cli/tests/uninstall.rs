@@ -74,3 +74,72 @@ fn a_signal_ends_helm_s_uninstall_rollback_and_test_by_itself() {
         drop(asked);
     }
 }
+
+/// A release `a` of which another one, `b`, has taken over an object.
+fn env_with_two_owners() -> TestEnv {
+    let env = TestEnv::new();
+    let config = |name: &str, more: &str| {
+        format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n{more}---\n")
+    };
+    for name in ["one", "two"] {
+        env.write(&format!("{name}/Chart.yaml"), &format!("apiVersion: v2\nname: {name}\nversion: 0.1.0\n"));
+    }
+    let keep = "  annotations: {helm.sh/resource-policy: keep}\n";
+    let all = [config("own", ""), config("shared", ""), config("kept", keep)].concat();
+    env.write("one/templates/a.yaml", &all);
+    env.write("two/templates/a.yaml", &config("shared", ""));
+    for line in ["install a one", "install b two --take-ownership"] {
+        let done = env.helm(&format!("{line} --cluster embedded:box.db"));
+        assert!(done.starts_with("exit 0"), "{done}");
+    }
+    env
+}
+
+#[test]
+fn what_another_release_owns_is_kept_and_listed() {
+    let env = env_with_two_owners();
+    assert_snapshot!(env.helm("uninstall a --dry-run --cluster embedded:box.db"), @r#"
+    exit 0
+    --- stdout
+    These resources were kept due to the resource policy:
+    [ConfigMap] kept
+
+    release "a" uninstalled
+    --- stderr
+    level=WARN msg="dry-run: resources would be skipped because they are not owned by this release" release=a count=1
+    level=WARN msg="dry-run: would skip resource" kind=ConfigMap name=shared namespace=default
+    "#);
+    assert_snapshot!(env.helm("uninstall a --cluster embedded:box.db"), @r#"
+    exit 0
+    --- stdout
+    These resources were kept due to the resource policy:
+    [ConfigMap] kept
+
+    1 resource(s) were not deleted because they are not owned by this release:
+    [ConfigMap] shared
+
+    release "a" uninstalled
+    --- stderr
+    level=WARN msg="skipping delete of resource not owned by this release" kind=ConfigMap name=shared namespace=default release=a
+    "#);
+    let left = env.helm("status b -o json --cluster embedded:box.db");
+    assert!(left.contains("\"name\":\"shared\""), "{left}");
+}
+
+#[test]
+fn kept_objects_are_listed_with_their_owner_as_pintle() {
+    let env = env_with_two_owners();
+    for line in ["uninstall a --dry-run", "uninstall a"] {
+        assert_snapshot!(env.pintle(&format!("{line} --cluster embedded:box.db")), @r#"
+        exit 0
+        --- stdout
+        kept because of their resource policy:
+          ConfigMap kept
+
+        kept because the release does not own them:
+          ConfigMap default/shared (of release b in namespace default)
+
+        release "a" uninstalled
+        "#);
+    }
+}

@@ -11,17 +11,17 @@ fn each_personality_has_its_own_shape() {
     assert_snapshot!(env.helm("version"), @r#"
     exit 0
     --- stdout
-    version.BuildInfo{Version:"v4.2.4", GitCommit:"", GitTreeState:"", GoVersion:"go1.26.8", KubeClientVersion:"v1.36"}
+    version.BuildInfo{Version:"v4.3.1", GitCommit:"", GitTreeState:"", GoVersion:"go1.27.2", KubeClientVersion:"v1.37"}
     "#);
     assert_snapshot!(env.helm("version --short"), @"
     exit 0
     --- stdout
-    v4.2.4
+    v4.3.1
     ");
     assert_snapshot!(env.pintle("version"), @"
     exit 0
     --- stdout
-    pintle 0.1.0 (as Helm 4.2.4, Kubernetes 1.36)
+    pintle 0.1.0 (as Helm 4.3.1, Kubernetes 1.37)
     ");
     assert_snapshot!(env.pintle("version --short"), @"
     exit 0

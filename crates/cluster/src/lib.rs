@@ -41,6 +41,6 @@ pub use discovery::{Resource, ServerCapabilities, ServerVersion};
 pub use error::{ApiStatus, Error, Result, StatusCause};
 pub use read::{ListParams, Page};
 pub use request::{Accept, Lines, Request, Response};
-pub use snapshot::Detail;
+pub use snapshot::{Detail, ReadableSnapshot};
 pub use watch::{WatchEvent, WatchStream};
 pub use write::{FieldValidation, PatchType, Preconditions, PropagationPolicy, WriteParams, WrittenObject};

@@ -23,6 +23,15 @@ pub enum Detail {
     MetadataOnly,
 }
 
+/// The live state of objects as far as it can be read.
+#[derive(Debug, Default)]
+pub struct ReadableSnapshot {
+    /// The objects that exist.
+    pub live: Snapshot,
+    /// The objects that could not be read, each with the reason.
+    pub unreadable: Vec<(ObjectId, Error)>,
+}
+
 /// The requested objects of one kind in one namespace.
 struct Group<'a> {
     ids: Vec<&'a ObjectId>,
@@ -39,6 +48,20 @@ impl Cluster {
         ids: impl IntoIterator<Item = &'a ObjectId>,
         detail: Detail,
     ) -> Result<Snapshot> {
+        let ReadableSnapshot { live, unreadable } = self.snapshot_readable(ids, detail).await;
+        match unreadable.into_iter().next() {
+            None => Ok(live),
+            Some((id, error)) => Err(error.during(get_failure(&id))),
+        }
+    }
+
+    /// Reads those of the given objects that exist, and returns the others with the reason why they could not be read.
+    /// Kinds that the server does not know have no objects.
+    pub async fn snapshot_readable<'a>(
+        &self,
+        ids: impl IntoIterator<Item = &'a ObjectId>,
+        detail: Detail,
+    ) -> ReadableSnapshot {
         let mut groups: BTreeMap<(&str, &str, &str, &str), Group<'a>> = BTreeMap::new();
         // The desired and the previous objects are mostly the same.
         let mut seen = BTreeSet::new();
@@ -48,23 +71,23 @@ impl Cluster {
         }
         let groups: Vec<Group<'a>> = groups.into_values().collect();
         let listed = run_concurrently(&groups, move |group| self.list_group(group, detail).boxed()).await;
-        let mut snapshot = Snapshot::default();
+        let mut snapshot = ReadableSnapshot::default();
         let mut left: Vec<&ObjectId> = Vec::new();
         for (group, objects) in groups.iter().zip(listed) {
             match objects {
-                Some(objects) => objects.into_iter().for_each(|object| snapshot.insert(object)),
+                Some(objects) => objects.into_iter().for_each(|object| snapshot.live.insert(object)),
                 None => left.extend(group.ids.iter().copied()),
             }
         }
         let read = run_concurrently(&left, |id| self.get(id).boxed()).await;
         for (id, object) in left.iter().zip(read) {
             match object {
-                Ok(Some(object)) => snapshot.insert(object),
+                Ok(Some(object)) => snapshot.live.insert(object),
                 Ok(None) | Err(Error::NoSuchKind { .. }) => {}
-                Err(error) => return Err(error.during(get_failure(id))),
+                Err(error) => snapshot.unreadable.push(((*id).clone(), error)),
             }
         }
-        Ok(snapshot)
+        snapshot
     }
 
     /// Reads a group with one list request, if that is cheaper and returns all of it. `None` falls back to single

@@ -161,6 +161,10 @@ impl Store for RequestStore {
         self.to_write().delete(&self.storage, name, number)
     }
 
+    fn delete_and_orphan<'a>(&'a self, _: &'a str, name: &'a str, number: u64) -> StoreFuture<'a, ()> {
+        self.to_write().delete_and_orphan(&self.storage, name, number)
+    }
+
     fn import<'a>(&'a self, versions: &'a [ReleaseVersion]) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             let stored: Vec<ReleaseVersion> =

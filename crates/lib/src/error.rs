@@ -134,6 +134,13 @@ pub enum Error {
     /// Other invalid input.
     #[error("{0}")]
     Input(String),
+    /// The description of a rollback is too long.
+    #[cfg(feature = "cluster")]
+    #[error("description must be {} characters or less, got {length}", crate::ops::MAX_DESCRIPTION_LENGTH)]
+    DescriptionTooLong {
+        /// How many characters it has.
+        length: usize,
+    },
     /// The cluster rejected a request, or could not be reached.
     #[cfg(feature = "cluster")]
     #[error(transparent)]

@@ -421,6 +421,14 @@ impl<'s> Records<'s> {
         }
     }
 
+    /// As [`Records::delete`], but objects that the release owns stay.
+    pub(crate) async fn delete_and_orphan(&self, number: u64) -> Result<()> {
+        match self.store.delete_and_orphan(&self.namespace, &self.name, number).await {
+            Ok(()) | Err(StoreError::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Loads the versions other than `base` whose objects may still be in the cluster.
     pub(crate) async fn unfinished(&self, history: &[Summary], base: u64) -> Result<Vec<ReleaseVersion>> {
         let mut versions = Vec::new();

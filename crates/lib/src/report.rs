@@ -34,6 +34,11 @@ pub trait Reporter: Send {
         self.log(line);
     }
 
+    /// A warning about an object that the result of the operation lists too. A program that prints the result can drop it.
+    fn log_listed(&mut self, line: LogLine) {
+        self.log(line);
+    }
+
     /// The line that Helm logs right before it returns the error. A program that prints the returned error can drop
     /// it.
     fn log_failure(&mut self, line: LogLine) {

@@ -11,3 +11,4 @@ mod stores;
 mod support;
 mod threads;
 mod undone;
+mod uninstall;

@@ -25,6 +25,12 @@ pub fn set(object: &mut Object, release: &str, namespace: &str) {
     object.set_annotation(RELEASE_NAMESPACE, namespace);
 }
 
+/// Returns the release that a live object belongs to, by name and namespace, as its ownership metadata says.
+pub fn owner(live: &Object) -> Option<(&str, &str)> {
+    live.label(MANAGED_BY).filter(|manager| *manager == MANAGER)?;
+    Some((live.annotation(RELEASE_NAME)?, live.annotation(RELEASE_NAMESPACE)?))
+}
+
 /// Checks that a live object belongs to a release (Helm's `checkOwnership`).
 ///
 /// # Errors

@@ -7,7 +7,8 @@ use crate::plan::RESOURCE_POLICY;
 /// What happens to the objects of a manifest when its release is uninstalled.
 #[derive(Clone, Debug, Default)]
 pub struct Removal {
-    /// The objects to delete, in order. Neighbours of one kind can be deleted concurrently.
+    /// The objects to delete, in order. Neighbours of one kind can be deleted concurrently. An object without a name, whose
+    /// name the server generated, cannot be found any more.
     pub delete: Vec<Object>,
     /// The objects that are kept because of their resource policy.
     pub keep: Vec<RetainedObject>,
@@ -32,17 +33,6 @@ pub enum RemovalError {
     /// A document of the manifest is not an object.
     #[error("unable to build kubernetes objects for delete")]
     Object(#[from] ObjectError),
-}
-
-impl Removal {
-    /// Helm's message about the kept objects; empty when there are none.
-    pub fn retained_message(&self) -> String {
-        if self.keep.is_empty() {
-            return String::new();
-        }
-        let lines: String = self.keep.iter().map(|kept| format!("[{}] {}\n", kept.kind, kept.name)).collect();
-        format!("These resources were kept due to the resource policy:\n{lines}")
-    }
 }
 
 /// The effect of a document's `helm.sh/resource-policy`.
@@ -70,10 +60,7 @@ pub fn removal(manifest: &str) -> Result<Removal, RemovalError> {
     for manifest in &sorted.manifests {
         match policy(manifest) {
             Policy::Delete => {
-                // An object without a name was never created; a record that contains one can be uninstalled
-                // nevertheless.
-                let objects = Object::read_manifest(manifest.content, "")?;
-                removal.delete.extend(objects.into_iter().filter(|object| !object.name().is_empty()));
+                removal.delete.extend(Object::read_manifest(manifest.content, "")?);
             }
             Policy::Keep => removal.keep.push(RetainedObject {
                 kind: manifest.head.kind.to_string(),
@@ -97,19 +84,5 @@ fn policy(manifest: &Manifest<'_>) -> Policy {
         None => Policy::Delete,
         Some(word) if word == "keep" => Policy::Keep,
         Some(_) => Policy::Neither,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn objects_without_a_name_are_skipped() {
-        let object = |name: &str| format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{{name}}}\n");
-        let manifest = format!("---\n{}---\n{}", object("labels: {a: b}"), object("name: a"));
-        let removal = removal(&manifest).expect("a good manifest");
-        let names: Vec<&str> = removal.delete.iter().map(Object::name).collect();
-        assert_eq!(names, ["a"]);
     }
 }

@@ -1,5 +1,6 @@
 //! ASCII armour: OpenPGP data as lines of base64.
 
+use base64::DecodeError;
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
@@ -30,6 +31,15 @@ pub(crate) fn encode(kind: &str, data: &[u8]) -> String {
     out
 }
 
+/// The kind of the first block; `None` if it ends before its data begins, which Go's library takes for no block.
+pub(crate) fn kind(text: &[u8]) -> Option<String> {
+    let text = text.strip_suffix(b"\n").unwrap_or(text);
+    let mut lines = text.split(|byte| *byte == b'\n').map(|line| line.trim_ascii());
+    let kind = lines.find_map(|line| line.strip_prefix(b"-----BEGIN ")?.strip_suffix(b"-----"))?;
+    lines.find(|line| line.is_empty() || !line.contains(&b':'))?;
+    Some(String::from_utf8_lossy(kind).into_owned())
+}
+
 /// Reads the first block, whose kind must be one of `kinds`.
 pub(crate) fn decode(text: &[u8], kinds: &[&str]) -> Result<Vec<u8>> {
     let mut lines = text.split(|byte| *byte == b'\n').map(|line| line.trim_ascii());
@@ -46,9 +56,10 @@ pub(crate) fn decode(text: &[u8], kinds: &[&str]) -> Result<Vec<u8>> {
     let mut in_headers = true;
     for line in lines {
         if line == end {
-            return BASE64
-                .decode(&body)
-                .map_err(|error| Error::data(format!("the armor is no base64: {error}")));
+            return BASE64.decode(&body).map_err(|error| match error {
+                DecodeError::InvalidByte(at, _) => Error::Base64 { at },
+                other => Error::data(format!("the armor is no base64: {other}")),
+            });
         }
         if in_headers && (line.is_empty() || !line.contains(&b':')) {
             in_headers = false;

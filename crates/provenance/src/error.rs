@@ -60,6 +60,22 @@ pub enum Error {
         /// What is wrong with them.
         reason: String,
     },
+    /// A keyring in one of GnuPG's forms that cannot be read.
+    #[error("reading {form} {path}: {reason}")]
+    Keyring {
+        /// `keybox` or `armored keyring`.
+        form: &'static str,
+        /// The file, as the caller named it.
+        path: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Armour with a character that base64 does not have.
+    #[error("illegal base64 data at input byte {at}")]
+    Base64 {
+        /// Which byte.
+        at: usize,
+    },
     /// Bytes that end in the middle of a packet.
     #[error("unexpected EOF")]
     Truncated,

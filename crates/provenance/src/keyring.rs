@@ -1,6 +1,7 @@
 //! Keyrings: files with any number of keys, in any of the forms that GnuPG writes.
 
 use pgp::composed::PublicOrSecret;
+use pintle_tree::quote::quote;
 
 use crate::entity::Entity;
 use crate::error::{Error, Result};
@@ -18,24 +19,50 @@ pub struct Keyring {
 
 impl Keyring {
     /// Reads a keyring: binary, armoured (also several blocks after one another), or a keybox. Keys that cannot be
-    /// understood are left out.
+    /// understood are left out. `path` is the name of the file in errors.
     ///
     /// # Errors
     ///
     /// When the data is none of these, or when none of the keys can be understood.
-    pub fn read(data: &[u8]) -> Result<Keyring> {
+    pub fn read_named(data: &[u8], path: &str) -> Result<Keyring> {
         if data.len() > KEYRING_LIMIT {
             return Err(Error::TooLarge { what: "the keyring", limit: KEYRING_LIMIT });
         }
+        let failed = |form, reason| Error::Keyring { form, path: path.to_owned(), reason };
         if keybox::is_keybox(data) {
-            return Keyring::of_packets(&keybox::keys(data)?);
+            let keys = keybox::keys(data).map_err(|reason| failed("keybox", reason))?;
+            return Keyring::of_packets(&keys);
         }
-        if !data.trim_ascii_start().starts_with(b"-----BEGIN PGP ") {
+        if !data.trim_ascii_start().starts_with(b"-----BEGIN PGP") {
             return Keyring::of_packets(data);
         }
+        Keyring::of_armor(data).map_err(|reason| failed("armored keyring", reason))
+    }
+
+    /// As [`Keyring::read_named`], for data that is in no file.
+    ///
+    /// # Errors
+    ///
+    /// As [`Keyring::read_named`].
+    pub fn read(data: &[u8]) -> Result<Keyring> {
+        Keyring::read_named(data, "data")
+    }
+
+    /// The keys of all armoured blocks, up to one that ends before its data begins.
+    fn of_armor(data: &[u8]) -> std::result::Result<Keyring, String> {
         let mut entities = Vec::new();
         for block in blocks(data) {
-            entities.extend(Keyring::of_packets(&armor::decode(block, KEYS)?)?.entities);
+            let Some(kind) = armor::kind(block) else { break };
+            if !KEYS.contains(&kind.as_str()) {
+                let kind = quote(kind.as_bytes());
+                return Err(format!("expected a public or private key block, got {kind}"));
+            }
+            let decoded = armor::decode(block, KEYS).map_err(|error| error.to_string())?;
+            let keys = Keyring::of_packets(&decoded).map_err(|error| error.to_string())?;
+            entities.extend(keys.entities);
+        }
+        if entities.is_empty() {
+            return Err("no keys found".to_owned());
         }
         Ok(Keyring { entities })
     }
@@ -138,4 +165,26 @@ fn blocks(data: &[u8]) -> Vec<&[u8]> {
         .collect();
     let ends = starts.iter().skip(1).copied().chain([data.len()]);
     starts.iter().zip(ends).map(|(start, end)| &data[*start..end]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn armour_that_holds_no_keys_is_refused_in_helm_s_words() {
+        let block = |kind: &str, body: &str| format!("-----BEGIN {kind}-----\n{body}-----END {kind}-----\n");
+        let public = "PGP PUBLIC KEY BLOCK";
+        for (text, reason) in [
+            (block("PGP MESSAGE", "\nAAEC\n"), "expected a public or private key block, got \"PGP MESSAGE\""),
+            (block(public, "\n"), "no keys found"),
+            (format!("-----BEGIN {public}-----\n"), "no keys found"),
+            (format!("-----BEGIN {public}\n"), "no keys found"),
+            (format!("-----BEGIN {public}-----\n\nmQENBF"), "unexpected EOF"),
+            (block(public, "\n!!!!\n"), "illegal base64 data at input byte 0"),
+        ] {
+            let error = Keyring::read_named(text.as_bytes(), "k.asc").unwrap_err().to_string();
+            assert_eq!(error, format!("reading armored keyring k.asc: {reason}"));
+        }
+    }
 }

@@ -121,7 +121,7 @@ fn outcome(ring: &[u8], provenance: &[u8]) -> Result<String, String> {
 /// What the real Helm says about the same files.
 fn helm(ring: &[u8], provenance: &[u8]) -> Option<Result<String, String>> {
     let Some(path) = pintle_testkit::real_helm() else {
-        pintle_testkit::skip("the real Helm 4.2.4 is missing");
+        pintle_testkit::skip("the real Helm 4.3.1 is missing");
         return None;
     };
     let folder = tempfile::tempdir().unwrap();

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use http::StatusCode;
+use pintle_tree::quote::quote;
 
 use crate::digest::Digest;
 
@@ -110,6 +111,14 @@ pub enum Error {
         /// Where the content came from.
         what: String,
         /// What is wrong with the size.
+        reason: String,
+    },
+    /// The next page of a list is at an address that is not followed. The text is Helm's.
+    #[error("invalid next link {}: {reason}", quote(next.as_bytes()))]
+    NextPage {
+        /// The address, as the registry sent it.
+        next: String,
+        /// What is wrong with it.
         reason: String,
     },
     /// An invalid manifest.

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, RANGE};
 use http::{Method, StatusCode, Uri};
 use pintle_tree::Node;
+use pintle_tree::quote::quote;
 
 use crate::auth::token::{Scope, encode};
 use crate::client::{Call, Client, location};
@@ -156,19 +157,23 @@ impl Client {
             let answer = self.call(&call.header(ACCEPT, INDEX)).await?;
             let is_list = answer.header("content-type").is_some_and(|kind| kind.starts_with(INDEX));
             if answer.status != StatusCode::OK || !is_list {
-                return if page == 0 { self.referrers_by_tag(repository, digest).await } else { Ok(found) };
+                // Later pages of a list that has begun must be there: a part of it must not look like all of it.
+                return match page {
+                    0 => self.referrers_by_tag(repository, digest).await,
+                    _ => Err(answer.error().await),
+                };
             }
-            let next = answer.header("link").and_then(next_page).map(ToOwned::to_owned);
+            let next = answer.header("link").map(next_page).transpose()?;
             let text = answer.content(MANIFEST_LIMIT).await?;
             let tree = pintle_tree::json::read_exact(&text).unwrap_or_default();
             let list = tree.get("manifests").and_then(Node::as_list).unwrap_or_default();
             found.extend(list.iter().filter_map(Descriptor::read));
-            match next.and_then(|next| joined(&uri, &next)) {
-                Some(next) => uri = next,
-                None => break,
+            match next {
+                Some(next) => uri = joined(&uri, &next)?,
+                None => return Ok(found),
             }
         }
-        Ok(found)
+        Err(too_many_pages(&repository.to_string(), MAX_PAGES))
     }
 
     /// The fallback for registries without the referrers API: an index under the tag `sha256-…`.
@@ -218,19 +223,82 @@ fn manifest_list(entries: &[Descriptor]) -> Result<Manifest> {
     Manifest::read(bytes, digest, INDEX, "a list of signatures")
 }
 
-/// The address in `<address>; rel="next"`.
-pub(crate) fn next_page(link: &str) -> Option<&str> {
-    let (address, rest) = link.trim().strip_prefix('<')?.split_once('>')?;
-    rest.replace('"', "").contains("rel=next").then_some(address)
+/// The address of the next page in a `Link` header. As oras, this does not insist on `rel="next"`: to leave out a page that is
+/// named would make a part of the list look like all of it.
+///
+/// # Errors
+/// A header that is no link.
+pub(crate) fn next_page(header: &str) -> Result<String> {
+    let refused = |reason: &str| Error::NextPage { next: header.to_owned(), reason: reason.to_owned() };
+    let links = header.trim().strip_prefix('<').ok_or_else(|| refused("missing '<'"))?;
+    // A comma may be part of an address, but `, <` is not.
+    let is_next = |link: &&str| link.replace('"', "").contains("rel=next");
+    let link = links.split(", <").find(is_next).unwrap_or(links);
+    let (address, _) = link.split_once('>').ok_or_else(|| refused("missing '>'"))?;
+    Ok(address.to_owned())
 }
 
-/// An address of the same registry; others are not followed.
-pub(crate) fn joined(from: &Uri, next: &str) -> Option<Uri> {
-    let path = match next.parse::<Uri>().ok()? {
-        uri if uri.authority().is_none() || uri.authority() == from.authority() => {
-            uri.path_and_query()?.to_string()
-        }
-        _ => return None,
+/// The address of the next page of a list.
+///
+/// # Errors
+/// Addresses of another origin, which are not followed: a registry must not lead requests elsewhere. To stop there instead
+/// would make a part of the list look like all of it.
+pub(crate) fn joined(from: &Uri, next: &str) -> Result<Uri> {
+    let refused = |reason: String| Error::NextPage { next: next.to_owned(), reason };
+    let other = || refused(format!("not the same origin as {}", quote(from.to_string().as_bytes())));
+    let (Some(scheme), Some(authority)) = (from.scheme_str(), from.authority()) else { return Err(other()) };
+    let folder = from.path().rfind('/').map_or("/", |end| &from.path()[..=end]);
+    let address = match next {
+        _ if next.starts_with("//") => format!("{scheme}:{next}"),
+        _ if next.starts_with('/') => format!("{scheme}://{authority}{next}"),
+        _ if next.starts_with('?') => format!("{scheme}://{authority}{}{next}", from.path()),
+        _ if next.contains("://") => next.to_owned(),
+        _ => format!("{scheme}://{authority}{folder}{next}"),
     };
-    format!("{}://{}{path}", from.scheme_str()?, from.authority()?).parse().ok()
+    let to: Uri = address.parse().map_err(|error: http::uri::InvalidUri| refused(error.to_string()))?;
+    if origin(&to) == origin(from) { Ok(to) } else { Err(other()) }
+}
+
+/// Scheme, host and port of an address.
+fn origin(uri: &Uri) -> (String, String, u16) {
+    let scheme = uri.scheme_str().unwrap_or_default().to_ascii_lowercase();
+    let port = uri.port_u16().unwrap_or(if scheme == "http" { 80 } else { 443 });
+    (scheme, uri.host().unwrap_or_default().to_ascii_lowercase(), port)
+}
+
+/// The error for a list that goes on longer than it is read. A part of it must not look like all of it.
+pub(crate) fn too_many_pages(what: &str, pages: usize) -> Error {
+    Error::Size { what: what.to_owned(), reason: format!("the list has more than {pages} pages") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn next(header: &str) -> std::result::Result<String, String> {
+        let from: Uri = "http://r.io:5000/v2/a/tags/list?n=2".parse().expect("an address");
+        let next = next_page(header).and_then(|next| joined(&from, &next));
+        next.map(|uri| uri.to_string()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_next_page_is_followed_on_the_same_origin_only() {
+        let page = |path: &str| Ok(format!("http://r.io:5000/v2/a/tags/{path}"));
+        assert_eq!(next("</v2/a/tags/list?last=1>; rel=\"next\""), page("list?last=1"));
+        assert_eq!(next("</v2/a/tags/list?last=1>"), page("list?last=1"));
+        assert_eq!(next("<list?last=1>; rel=next"), page("list?last=1"));
+        assert_eq!(next("<?last=1>; rel=next"), page("list?last=1"));
+        assert_eq!(next("<HTTP://R.io:5000/v2/a/tags/x>").map(|uri| uri.to_lowercase()), page("x"));
+        assert_eq!(next("</v2/a/tags/0>; rel=\"prev\", </v2/a/tags/2>; rel=\"next\""), page("2"));
+        for other in ["http://other.io:5000/x", "https://r.io:5000/x", "http://r.io/x", "//other.io/x"] {
+            assert_eq!(
+                next(&format!("<{other}>; rel=\"next\"")),
+                Err(format!(
+                    "invalid next link \"{other}\": not the same origin as \"http://r.io:5000/v2/a/tags/list?n=2\""
+                ))
+            );
+        }
+        assert_eq!(next("junk"), Err("invalid next link \"junk\": missing '<'".to_owned()));
+        assert_eq!(next("<junk"), Err("invalid next link \"<junk\": missing '>'".to_owned()));
+    }
 }

@@ -263,7 +263,7 @@ async fn a_file_is_sent_as_it_is_read_and_what_is_there_is_not_sent_again() {
 #[tokio::test]
 async fn helm_pulls_what_we_push_and_we_pull_what_helm_pushes() {
     let Some(helm) = pintle_testkit::real_helm() else {
-        return pintle_testkit::skip("the real Helm 4.2.4 is missing");
+        return pintle_testkit::skip("the real Helm 4.3.1 is missing");
     };
     let Some(registry) = distribution("") else { return };
     let (host, folder) = (&registry.host, tempfile::tempdir().unwrap());

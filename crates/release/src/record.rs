@@ -51,7 +51,8 @@ pub struct Info {
     pub status: Status,
     /// The rendered NOTES.txt.
     pub notes: String,
-    /// The number of the version that this one rolled back to. Helm 4.2 has no field for it.
+    /// The number of the version that this one rolled back to. Helm before 4.3 has no field for it, and drops it when it
+    /// rewrites a record.
     pub rollback_revision: Option<u64>,
 }
 

@@ -162,6 +162,20 @@ pub trait Store: Send + Sync {
     /// [`StoreError::NotFound`] when there is no such version.
     fn delete<'a>(&'a self, namespace: &'a str, name: &'a str, number: u64) -> StoreFuture<'a, ()>;
 
+    /// As [`Store::delete`], but objects that belong to the release by an owner reference stay, when this was its last
+    /// version.
+    ///
+    /// # Errors
+    /// As [`Store::delete`].
+    fn delete_and_orphan<'a>(
+        &'a self,
+        namespace: &'a str,
+        name: &'a str,
+        number: u64,
+    ) -> StoreFuture<'a, ()> {
+        self.delete(namespace, name, number)
+    }
+
     /// Imports all versions of a release from another store, oldest first. Where the store can, they appear
     /// atomically: until the import is complete, readers see none of them.
     ///

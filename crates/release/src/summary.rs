@@ -31,6 +31,8 @@ pub struct Summary {
     pub last_deployed: Option<Timestamp>,
     /// A short description of the last operation.
     pub description: String,
+    /// The number of the version that this one rolled back to.
+    pub rollback_revision: Option<u64>,
     /// The user's labels.
     pub labels: BTreeMap<String, String>,
     /// `ssa`, `csa` or empty. Helm's records have it at their end, which summaries do not read.
@@ -60,6 +62,7 @@ impl Summary {
             first_deployed: version.info.first_deployed,
             last_deployed: version.info.last_deployed,
             description: version.info.description.clone(),
+            rollback_revision: version.info.rollback_revision,
             labels: version.labels.clone(),
             apply_method: version.apply_method.clone(),
             lease: None,

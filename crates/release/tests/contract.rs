@@ -29,6 +29,7 @@ pub(crate) fn version(namespace: &str, name: &str, number: u64, status: Status) 
     version.info.description = "Install complete".into();
     version.info.status = status;
     version.info.notes = "hello\n".into();
+    version.info.rollback_revision = Some(number + 2);
     version
 }
 
@@ -76,6 +77,7 @@ pub(crate) async fn check(store: &dyn Store, namespace: &str) {
     store.renew(namespace, "web", 1, &renewed).await.expect("is ours");
     let history = store.history(namespace, "web").await.expect("an answer");
     assert_eq!(history[0].lease.as_ref(), Some(&renewed), "{driver}");
+    assert_eq!(history[0].rollback_revision, Some(3), "{driver}");
     let latest = store.latest(&query(None)).await.expect("an answer");
     assert_eq!(latest[0].lease.as_ref(), Some(&renewed), "{driver}");
     let other = Lease::new("you", Timestamp::from_unix(1_700_000_020, 0), 30);

@@ -98,8 +98,8 @@ pub struct Capabilities {
 }
 
 /// The Helm version whose behaviour this program follows.
-pub const HELM_VERSION: &str = "v4.2.4";
-const GO_VERSION: &str = "go1.26.8";
+pub const HELM_VERSION: &str = "v4.3.1";
+const GO_VERSION: &str = "go1.27.2";
 // Helm's client-go 0.36, with a major version of 1.
 const CLIENT_VERSION: &str = "v1.36";
 

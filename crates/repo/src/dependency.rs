@@ -255,7 +255,7 @@ impl<'g> DependencySource<'g> {
                     refreshed.insert(entry.name.clone());
                     output
                         .log
-                        .extend(skipped.iter().map(|one| LogLine::warn(one.message(&entry.url), Vec::new())));
+                        .extend(skipped.iter().map(|one| one.log_line(&entry.url)));
                     format!("...Successfully got an update from the {name} chart repository")
                 }
                 Err(error) => {

@@ -19,7 +19,7 @@ pub use side::{Cached, SIDE_SUFFIX, Validators};
 pub use write::{IndexDocument, index_directory};
 
 use pintle_chart::metadata::Timestamp;
-use pintle_tree::Node;
+use pintle_tree::{LogLine, Node};
 
 use crate::error::{Error, Result};
 
@@ -41,20 +41,25 @@ pub trait Receiver {
 pub struct Skipped {
     /// The chart.
     pub chart: String,
-    /// The version, quoted as in Go and with a leading space; empty for entries that are null.
-    pub version: String,
-    /// What is wrong with the entry.
-    pub reason: String,
+    /// The version and what is wrong with the entry; `None` for entries that are null.
+    pub invalid: Option<(String, String)>,
 }
 
 impl Skipped {
     /// What Helm logs about it; `source` is the file or the URL of the index.
-    pub fn message(&self, source: &str) -> String {
-        let chart = pintle_tree::quote::quote(self.chart.as_bytes());
-        format!(
-            "skipping loading invalid entry for chart {chart}{} from {source}: {}",
-            self.version, self.reason
-        )
+    pub fn log_line(&self, source: &str) -> LogLine {
+        let name = ("name", self.chart.clone());
+        let source = ("source", source.to_owned());
+        match &self.invalid {
+            None => {
+                let text = "skipping loading invalid entry for chart: empty entry";
+                LogLine::warn(text, vec![name, source])
+            }
+            Some((version, reason)) => {
+                let attributes = vec![name, ("version", version.clone()), source, ("error", reason.clone())];
+                LogLine::warn("skipping loading invalid entry for chart", attributes)
+            }
+        }
     }
 }
 

@@ -396,5 +396,5 @@ pub fn unreachable_repository(url: &str, cause: Error) -> Error {
 
 /// What Helm logs about the entries of an index that it leaves out.
 pub fn warnings(index: &Cached, source: &str) -> Vec<LogLine> {
-    index.skipped.iter().map(|skipped| LogLine::warn(skipped.message(source), Vec::new())).collect()
+    index.skipped.iter().map(|skipped| skipped.log_line(source)).collect()
 }

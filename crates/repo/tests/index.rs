@@ -48,13 +48,13 @@ fn entries_that_are_wrong_by_themselves_are_left_out_and_told() {
     let text = "apiVersion: v1\nentries:\n  a:\n  - null\n  - {name: a, version: x}\n  - {name: a, version: 1.0.0}\n  \
                 - {name: a, version: 0.9.0, dependencies: [{name: b}, {name: b}]}\n  b:\n";
     let index = Cached::parse(text.as_bytes()).expect("an index");
-    let error: Vec<String> = index.skipped.iter().map(|skipped| skipped.message("SRC")).collect();
+    let error: Vec<String> = index.skipped.iter().map(|skipped| skipped.log_line("SRC").to_string()).collect();
     assert_eq!(
         error,
         [
-            "skipping loading invalid entry for chart \"a\" \"x\" from SRC: validation: chart.metadata.version \"x\" is \
-             invalid",
-            "skipping loading invalid entry for chart \"a\" from SRC: empty entry",
+            "level=WARN msg=\"skipping loading invalid entry for chart\" name=a version=x source=SRC \
+             error=\"validation: chart.metadata.version \\\"x\\\" is invalid\"",
+            "level=WARN msg=\"skipping loading invalid entry for chart: empty entry\" name=a source=SRC",
         ]
     );
     let versions: Vec<&str> =

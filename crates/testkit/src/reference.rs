@@ -7,12 +7,12 @@ const WITHOUT: &str = "PINTLE_TEST_WITHOUT_GO";
 
 /// The real Helm 4 that we are measured against.
 pub fn real_helm() -> Option<PathBuf> {
-    reference_program("PINTLE_HELM", "helm-v4.2.4/helm")
+    reference_program("PINTLE_HELM", "helm-v4.3.1/helm")
 }
 
 /// The last real Helm 3.
 pub fn real_helm3() -> Option<PathBuf> {
-    reference_program("PINTLE_HELM3", "helm-v3.21.4/helm")
+    reference_program("PINTLE_HELM3", "helm-v3.22.0/helm")
 }
 
 /// The program that `variable` names, or the one at `path` in the cache of `cargo xtask`.

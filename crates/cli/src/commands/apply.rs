@@ -4,6 +4,7 @@ use pintle::ops::Operation;
 
 use super::install::show;
 use super::plan::{PLAN_KEY, file};
+use super::uninstall::print_kept;
 use crate::command::{Command, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
@@ -56,14 +57,12 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     invocation.ui.flush()?;
     connection.cancel_on_signals(Some(format!("Release {} has been cancelled.", saved.plan.release)));
     let applied = {
-        let mut reporter = ClusterReporter::new(invocation.ui, data);
+        let mut reporter = ClusterReporter::new(invocation.ui, data).without_kept();
         connection.run(pintle::ops::apply_plan(&connection.session, &saved, &mut reporter))?
     };
     if applied.operation != Operation::Uninstall {
         return show(invocation, &applied.version);
     }
-    if !applied.kept.is_empty() {
-        invocation.ui.print(&applied.kept)?;
-    }
+    print_kept(invocation, &applied.kept)?;
     invocation.ui.print(&format!("release \"{}\" uninstalled\n", applied.version.name))
 }

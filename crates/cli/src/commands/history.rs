@@ -7,7 +7,7 @@ use crate::flag::deploy::OUTPUT;
 use crate::flag::{Flag, Kind, names};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, Records, print_data};
-use crate::output::history::{records, rows};
+use crate::output::history::{ExtraColumns, records, rows};
 use crate::personality::Personality;
 
 /// `history RELEASE_NAME`
@@ -17,7 +17,13 @@ pub(crate) static COMMAND: Command = Command {
     operands_text: "RELEASE_NAME",
     short: "show the history of a release",
     long: "\
-List the versions of a release, oldest first. At most the --max newest versions are shown.",
+List the versions of a release, oldest first. At most the --max newest versions are shown.
+
+With --show-rollback-revision, the table has a column with the version that a rollback went back to:
+
+    {program} history web --show-rollback-revision
+
+With `-o json` and `-o yaml`, versions that are rollbacks always have it, as `rollback_revision`.",
     operands: Operands::Exactly(1),
     completion: ArgCompletion::Release,
     flags: &[OWN, OUTPUT],
@@ -25,7 +31,10 @@ List the versions of a release, oldest first. At most the --max newest versions 
     ..Command::BLANK
 };
 
-static OWN: &[Flag] = &[Flag::of(names::MAX, Kind::Int, "256", "the maximum number of revisions to show")];
+static OWN: &[Flag] = &[
+    Flag::of(names::MAX, Kind::Int, "256", "the maximum number of revisions to show"),
+    Flag::switch(names::SHOW_ROLLBACK_REVISION, "show the version that each rollback went back to"),
+];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let connection = Connection::open(invocation)?;
@@ -45,8 +54,9 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     // Helm's versions have no ids, and its output must have its columns.
     let ids =
         invocation.personality == Personality::Pintle && versions.iter().any(|version| version.id.is_some());
+    let rollback = invocation.flags.on(names::SHOW_ROLLBACK_REVISION);
     match Format::from_flags(&invocation.flags) {
-        Format::Table => invocation.ui.print(&rows(&versions, ids)),
+        Format::Table => invocation.ui.print(&rows(&versions, ExtraColumns { rollback, id: ids })),
         format => print_data(invocation.ui, format, &Records(&records(&versions, ids))),
     }
 }

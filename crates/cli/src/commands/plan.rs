@@ -209,6 +209,7 @@ fn plan_rollback(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         method,
         cleanup_on_fail: invocation.flags.on(names::CLEANUP_ON_FAIL),
         max_history: request::max_history(invocation),
+        description: invocation.flags.text(names::DESCRIPTION).to_owned(),
         deploy,
         dry_run: DryRun::None,
     };

@@ -1,6 +1,6 @@
 //! `rollback`: rolls a release back to an earlier version.
 
-use pintle::ops::RollbackRequest;
+use pintle::ops::{RollbackRequest, check_rollback_description};
 
 use super::request::warn_if_managed;
 use crate::command::{ArgCompletion, Command, Operands};
@@ -34,6 +34,7 @@ Nothing is rendered again: the stored objects of that version are applied as a n
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let to = invocation.flags.operands.get(1).map(String::as_str);
     let to = request::rollback_target(invocation.personality, to)?;
+    check_rollback_description(invocation.flags.text(names::DESCRIPTION)).map_err(Failure::from)?;
     let mode = request::mode(&invocation.flags, invocation.ui)?;
     let deploy = request::deploy_options(invocation)?;
     let method = request::method_choice(&invocation.flags)?;
@@ -45,6 +46,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         method,
         cleanup_on_fail: invocation.flags.on(names::CLEANUP_ON_FAIL),
         max_history: request::max_history(invocation),
+        description: invocation.flags.text(names::DESCRIPTION).to_owned(),
         deploy,
         dry_run: mode,
     };

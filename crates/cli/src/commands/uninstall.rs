@@ -1,7 +1,8 @@
 //! `uninstall`: deletes a release from the cluster.
 
 use pintle::cluster::PropagationPolicy;
-use pintle::ops::UninstallRequest;
+use pintle::objects::ObjectId;
+use pintle::ops::{KeptObjects, UninstallRequest};
 
 use super::request::warn_if_managed;
 use crate::command::{ArgCompletion, Command, Operands};
@@ -10,6 +11,7 @@ use crate::failure::Failure;
 use crate::flag::names;
 use crate::flag::operations::UNINSTALL_GROUPS;
 use crate::invocation::Invocation;
+use crate::personality::Personality;
 use crate::report::ClusterReporter;
 use crate::request;
 
@@ -22,7 +24,10 @@ pub(crate) static COMMAND: Command = Command {
     long: "\
 Delete the objects of one or more releases and their records.
 
-Objects with the annotation `helm.sh/resource-policy: keep` are kept and listed. With --keep-history the records are
+Objects with the annotation `helm.sh/resource-policy: keep` are kept and listed. So are objects that the release does not
+own any more, because another release has taken them over or because somebody has removed the label
+`app.kubernetes.io/managed-by` or the annotations `meta.helm.sh/release-name` and `meta.helm.sh/release-namespace`; and
+objects that cannot be read, because their owner is unknown. With --keep-history the records are
 kept too, so that `{program} rollback` can restore the release.",
     operands: Operands::AtLeast(1),
     completion: ArgCompletion::Releases,
@@ -48,18 +53,64 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             dry_run: invocation.flags.on(names::DRY_RUN),
         };
         let uninstalled = {
-            let mut reporter = ClusterReporter::new(invocation.ui, false);
+            let mut reporter = ClusterReporter::new(invocation.ui, false).without_kept();
             connection.run(pintle::ops::uninstall(&connection.session, &request, &mut reporter))?
         };
         if let Some(uninstalled) = uninstalled.as_ref().filter(|_| !request.dry_run) {
             warn_if_managed(invocation, &uninstalled.version.labels, "install it again");
         }
-        if let Some(uninstalled) = uninstalled.filter(|uninstalled| !uninstalled.kept.is_empty()) {
-            invocation.ui.print(&format!("{}\n", uninstalled.kept))?;
+        if let Some(mut uninstalled) = uninstalled {
+            if request.dry_run && invocation.personality == Personality::Helm {
+                // Helm's dry run only warns about the others.
+                uninstalled.kept = KeptObjects { by_policy: uninstalled.kept.by_policy, ..KeptObjects::default() };
+            }
+            print_kept(invocation, &uninstalled.kept)?;
         }
         invocation.ui.print(&format!("release \"{name}\" uninstalled\n"))?;
     }
     Ok(())
+}
+
+/// Prints the objects that an uninstall has not deleted, by reason.
+pub(super) fn print_kept(invocation: &mut Invocation<'_>, kept: &KeptObjects) -> Result<(), Failure> {
+    if kept.is_empty() {
+        return Ok(());
+    }
+    let text = match invocation.personality {
+        Personality::Helm => kept.helm_message(),
+        Personality::Pintle => kept_message(kept),
+    };
+    invocation.ui.print(&format!("{text}\n"))
+}
+
+/// The kept objects in our words: each with its namespace, and with its owner or the error.
+fn kept_message(kept: &KeptObjects) -> String {
+    let named = |id: &ObjectId| match id.namespace.as_str() {
+        "" => format!("{} {}", id.kind, id.name),
+        namespace => format!("{} {namespace}/{}", id.kind, id.name),
+    };
+    let by_policy = kept.by_policy.iter().map(|kept| format!("{} {}", kept.kind, kept.name));
+    let not_owned = kept.not_owned.iter().map(|object| match &object.owner {
+        Some((release, namespace)) => {
+            format!("{} (of release {release} in namespace {namespace})", named(&object.id))
+        }
+        None => format!("{} (of no release)", named(&object.id)),
+    });
+    let not_verified =
+        kept.not_verified.iter().map(|object| format!("{}: {}", named(&object.id), object.reason));
+    let block = |heading: &str, lines: Vec<String>| {
+        let lines: String = lines.iter().map(|line| format!("  {line}\n")).collect();
+        (!lines.is_empty()).then(|| format!("{heading}\n{lines}"))
+    };
+    [
+        block("kept because of their resource policy:", by_policy.collect()),
+        block("kept because the release does not own them:", not_owned.collect()),
+        block("kept because their owner could not be verified:", not_verified.collect()),
+    ]
+    .into_iter()
+    .flatten()
+    .collect::<Vec<String>>()
+    .join("\n")
 }
 
 pub(super) fn cascade(word: &str) -> Result<PropagationPolicy, Failure> {

@@ -32,9 +32,9 @@ With --template, the fields Version, GitCommit, GitTreeState, GoVersion and Kube
 };
 
 /// The Helm version that this program emulates.
-pub(crate) const HELM: &str = "v4.2.4";
-const GO: &str = "go1.26.8";
-const KUBERNETES: &str = "v1.36";
+pub(crate) const HELM: &str = "v4.3.1";
+const GO: &str = "go1.27.2";
+const KUBERNETES: &str = "v1.37";
 const FIELDS: [(&str, &str); 5] = [
     ("Version", HELM),
     ("GitCommit", ""),

@@ -126,6 +126,7 @@ fn class(error: &Error) -> FailureKind {
         }
         Error::NoSuchTemplate { .. }
         | Error::InvalidName { .. }
+        | Error::DescriptionTooLong { .. }
         | Error::BadVersion { .. }
         | Error::VersionNotFound { .. }
         | Error::ReservedLabel { .. }

@@ -155,6 +155,7 @@ pub(crate) static UPGRADE: &[Flag] = &[
 
 /// Flags of `rollback`.
 pub(crate) static ROLLBACK: &[Flag] = &[
+    Flag::text(names::DESCRIPTION, "a custom description of the rollback, of at most 256 characters"),
     FORCE_REPLACE,
     FORCE,
     FORCE_CONFLICTS,

@@ -290,6 +290,7 @@ pub(crate) const SHOW_DESC: Name<bool> = Name::new("show-desc");
 pub(crate) const SHOW_ONLY: Name<Vec<String>> = Name::new("show-only");
 pub(crate) const SHOW_RESOURCES: Name<bool> = Name::new("show-resources");
 pub(crate) const SHOW_INSIGNIFICANT: Name<bool> = Name::new("show-insignificant");
+pub(crate) const SHOW_ROLLBACK_REVISION: Name<bool> = Name::new("show-rollback-revision");
 pub(crate) const SHOW_SECRETS: Name<bool> = Name::new("show-secrets");
 pub(crate) const SHOW_SECRETS_DECODED: Name<bool> = Name::new("show-secrets-decoded");
 pub(crate) const SHOW_UNCHANGED: Name<bool> = Name::new("show-unchanged");

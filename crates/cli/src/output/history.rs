@@ -1,16 +1,30 @@
 //! The output of `history`.
 
 use pintle::release::Summary;
+use pintle_tree::Node;
 
 use super::format::Record;
 use super::list::chart;
 use super::table::table;
 use super::time;
 
-/// The table, with a trailing line break. With `ids`, the last column has version ids.
-pub(crate) fn rows(versions: &[Summary], ids: bool) -> String {
-    let mut headings = vec!["REVISION", "UPDATED", "STATUS", "CHART", "APP VERSION", "DESCRIPTION"];
-    if ids {
+/// The columns of the table that are not always shown.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ExtraColumns {
+    /// The version that was rolled back to.
+    pub(crate) rollback: bool,
+    /// The version id.
+    pub(crate) id: bool,
+}
+
+/// The table, with a trailing line break.
+pub(crate) fn rows(versions: &[Summary], columns: ExtraColumns) -> String {
+    let mut headings = vec!["REVISION", "UPDATED", "STATUS", "CHART", "APP VERSION"];
+    if columns.rollback {
+        headings.push("ROLLBACK");
+    }
+    headings.push("DESCRIPTION");
+    if columns.id {
         headings.push("ID");
     }
     let mut rows = vec![headings.into_iter().map(str::to_owned).collect::<Vec<String>>()];
@@ -21,9 +35,12 @@ pub(crate) fn rows(versions: &[Summary], ids: bool) -> String {
             version.status_word.clone(),
             chart(version),
             version.app_version.clone(),
-            version.description.clone(),
         ];
-        if ids {
+        if columns.rollback {
+            row.push(version.rollback_revision.map(|number| number.to_string()).unwrap_or_default());
+        }
+        row.push(version.description.clone());
+        if columns.id {
             row.push(version.id.as_ref().map(ToString::to_string).unwrap_or_default());
         }
         rows.push(row);
@@ -40,8 +57,14 @@ pub(crate) fn records(versions: &[Summary], ids: bool) -> Vec<Record> {
             .with("status", version.status_word.as_str())
             .with("chart", chart(version))
             .with("app_version", version.app_version.as_str())
+            .with_option("rollback_revision", rollback_revision(version.rollback_revision))
             .with("description", version.description.as_str())
             .with_option("id", version.id.as_ref().filter(|_| ids).map(ToString::to_string))
     };
     versions.iter().map(record).collect()
+}
+
+/// The number of the version that was rolled back to, for JSON and YAML.
+pub(crate) fn rollback_revision(number: Option<u64>) -> Option<Node> {
+    number.map(|number| Node::Int(i64::try_from(number).unwrap_or(i64::MAX)))
 }

@@ -5,6 +5,7 @@ use pintle::release::{ReleaseVersion, StoredHook, Timestamp};
 use pintle_tree::{Map, Node};
 
 use super::format::Record;
+use super::history::rollback_revision;
 
 /// The minimum width of columns, and the gap between them, as in kubectl.
 const MIN_WIDTH: usize = 6;
@@ -59,7 +60,33 @@ impl Printer {
             let shown = cells.iter().zip(columns).filter(|(_, column)| narrow(column));
             lines.push(shown.map(|(cell, _)| cell_text(cell)).collect());
         }
+        let shown = columns.iter().enumerate().filter(|(_, column)| narrow(column)).map(|(index, _)| index);
+        pad_first(&mut lines, rows, &shown.collect::<Vec<usize>>(), headings);
         push_padded(&lines, text);
+    }
+}
+
+/// Pads the cells of the first line, but the last one, to the longest cell of their column. As kubectl since 1.37, this
+/// counts the bytes of whole cells, also those that are cut off at a line break. `shown` are the columns of the lines.
+fn pad_first(lines: &mut [Vec<String>], rows: &[Node], shown: &[usize], has_headings: bool) {
+    let Some((_, all_but_last)) = shown.split_last() else { return };
+    let cells = |row: &Node, column: usize| {
+        let cells = row.get("cells").and_then(Node::as_list).unwrap_or_default();
+        cells.get(column).map_or(0, cell_bytes)
+    };
+    let Some(first) = lines.first_mut() else { return };
+    for (cell, column) in first.iter_mut().zip(all_but_last) {
+        let longest = rows.iter().map(|row| cells(row, *column)).max().unwrap_or(0);
+        let own = if has_headings { cell.len() } else { rows.first().map_or(0, |row| cells(row, *column)) };
+        cell.push_str(&" ".repeat(longest.saturating_sub(own)));
+    }
+}
+
+/// The number of bytes of a whole cell.
+fn cell_bytes(cell: &Node) -> usize {
+    match cell {
+        Node::Str(text) => text.as_bytes().len(),
+        other => cell_text(other).len(),
     }
 }
 
@@ -131,6 +158,7 @@ pub(crate) fn record(version: &ReleaseVersion, kinds: &[(String, Vec<Object>)], 
         .with_option("deleted", time(info.deleted.as_ref()))
         .with_option("description", non_empty(&info.description))
         .with_option("status", non_empty(version.status_word()))
+        .with_option("rollback_revision", rollback_revision(info.rollback_revision))
         .with_option("notes", non_empty(&info.notes))
         .with_option("resources", objects(kinds));
     // Go's `omitempty` omits 0 too.
@@ -217,5 +245,18 @@ mod tests {
             tables(&kinds),
             "==> v1/Pod\nNAME    READY   AGE\nweb-1   1/1     5m\na           x...\n\n"
         );
+    }
+
+    #[test]
+    fn headings_are_as_wide_as_whole_cells_in_bytes() {
+        let columns = r#""columnDefinitions":[{"name":"Name"},{"name":"Note"},{"name":"Num"}]"#;
+        let one = |note: &str| {
+            let rows = format!(r#""rows":[{{"cells":["x",{note},1]}}]"#);
+            tables(&[("v1/X".to_owned(), vec![table(&format!(r#"{{"kind":"Table",{columns},{rows}}}"#))])])
+        };
+        let wide = one(r#""éééééééé""#);
+        assert_eq!(wide, "==> v1/X\nNAME   NOTE               NUM\nx      éééééééé           1\n\n");
+        assert_eq!(one(r#""ab\ncdefgh""#), "==> v1/X\nNAME   NOTE        NUM\nx      ab...       1\n\n");
+        assert_eq!(one(r#""abc""#), "==> v1/X\nNAME   NOTE   NUM\nx      abc    1\n\n");
     }
 }

@@ -87,13 +87,15 @@ fn release(version: &ReleaseVersion, labels: &BTreeMap<String, String>) -> Value
 fn info(version: &ReleaseVersion) -> Value {
     let info = &version.info;
     let word = version.status_word();
+    let rollback = info.rollback_revision.map_or(0, |number| i64::try_from(number).unwrap_or(i64::MAX));
     let encoded = encoded(&[
-        ("first_deployed", moment(info.first_deployed.as_ref())),
-        ("last_deployed", moment(info.last_deployed.as_ref())),
-        ("deleted", moment(info.deleted.as_ref())),
-        ("description", info.description.clone()),
-        ("status", word.to_owned()),
-        ("notes", info.notes.clone()),
+        ("first_deployed", moment(info.first_deployed.as_ref()).into()),
+        ("last_deployed", moment(info.last_deployed.as_ref()).into()),
+        ("deleted", moment(info.deleted.as_ref()).into()),
+        ("description", info.description.as_str().into()),
+        ("status", word.into()),
+        ("rollback_revision", Node::Int(rollback)),
+        ("notes", info.notes.as_str().into()),
     ]);
     Value::object(Structure {
         methods: INFO,
@@ -106,6 +108,7 @@ fn info(version: &ReleaseVersion) -> Value {
                 ("Deleted", time(info.deleted.as_ref())),
                 ("Description", text(&info.description)),
                 ("Status", named("common.Status", word, STATUS)),
+                ("RollbackRevision", Value::int(rollback)),
                 ("Notes", text(&info.notes)),
                 ("Resources", Value::map(Map::new())),
             ],
@@ -118,14 +121,15 @@ fn moment(moment: Option<&Timestamp>) -> String {
 }
 
 /// Encodes fields as JSON in order, without empty ones, except for the phase of a hook.
-fn encoded(fields: &[(&str, String)]) -> Value {
-    let written = |text: &str| {
-        let written = json::write(&Node::from(text)).unwrap_or_default();
+fn encoded(fields: &[(&str, Node)]) -> Value {
+    let written = |value: &Node| {
+        let written = json::write(value).unwrap_or_default();
         String::from_utf8_lossy(&written).into_owned()
     };
+    let is_empty = |value: &Node| *value == Node::Int(0) || value.as_str() == Some("");
     let fields: Vec<String> = fields
         .iter()
-        .filter(|(name, value)| !value.is_empty() || *name == "phase")
+        .filter(|(name, value)| !is_empty(value) || *name == "phase")
         .map(|(name, value)| format!("\"{name}\":{}", written(value)))
         .collect();
     Value::Bytes(format!("{{{}}}", fields.join(",")).into())
@@ -208,9 +212,9 @@ fn lock(lock: &Lock) -> Value {
 fn hook(hook: &StoredHook) -> Value {
     let last = &hook.last_run;
     let encoded = encoded(&[
-        ("started_at", moment(last.started.as_ref())),
-        ("completed_at", moment(last.completed.as_ref())),
-        ("phase", last.phase.as_str().to_owned()),
+        ("started_at", moment(last.started.as_ref()).into()),
+        ("completed_at", moment(last.completed.as_ref()).into()),
+        ("phase", last.phase.as_str().into()),
     ]);
     let run = Structure {
         methods: RUN,

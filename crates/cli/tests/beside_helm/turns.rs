@@ -10,7 +10,7 @@ use crate::support::TestEnv;
 /// Runs a hand-over in both directions, each in a new home. The text names what has to be started.
 fn take_turns(text: &str, hand_over: impl Fn(&World<'_>, &Side, &Side)) {
     let Some(helm) = pintle_testkit::real_helm() else {
-        skip("the real Helm 4.2.4 is missing");
+        skip("the real Helm 4.3.1 is missing");
         return;
     };
     let place = TestEnv::new();

@@ -16,7 +16,7 @@ use crate::support::TestEnv;
 /// Runs a scenario with both programs, and compares. What it needs is in the folder that `$PINTLE_HELM_CLIENTS` names.
 fn compare(name: &str, needed: &[&str]) {
     let Some(helm) = real_helm() else {
-        return skip("the real Helm 4.2.4 is missing");
+        return skip("the real Helm 4.3.1 is missing");
     };
     let Some(folder) = std::env::var_os("PINTLE_HELM_CLIENTS").map(PathBuf::from) else {
         return skip("`cargo xtask helm-clients` runs it");

@@ -177,10 +177,10 @@ fn helm_bin_answers_as_helm_whatever_the_program_is_called() {
     exit 0
     --- stdout
     {here}/.cache/helm/pintle/bin/helm
-    v4.2.4
+    v4.3.1
     ");
     let as_helm = env.helm("who");
-    assert!(as_helm.contains("{here}/.bin/helm\nv4.2"), "{as_helm}");
+    assert!(as_helm.contains("{here}/.bin/helm\nv4.3"), "{as_helm}");
 }
 
 #[test]

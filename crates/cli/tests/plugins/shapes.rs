@@ -47,7 +47,7 @@ fn diff() {
     program(&env, "helm-diff/bin/diff", script);
     // As `pintle`, the command of that name is ours.
     let shown = env.called("helm", "diff upgrade shop web --allow-unreleased", &[PATH]);
-    for part in ["exit 0", "Version:\"v4.2.4", "name: plain", "HELM_DATA_HOME=\"{here}/.local/share/helm\""] {
+    for part in ["exit 0", "Version:\"v4.3.1", "name: plain", "HELM_DATA_HOME=\"{here}/.local/share/helm\""] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
 }

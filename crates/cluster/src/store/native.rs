@@ -19,6 +19,7 @@ use pintle_release::{
 };
 use pintle_tree::Node;
 
+use self::update::Dependents;
 use super::record::{self, PayloadRef};
 use super::{api, application, payload};
 use crate::cluster::Cluster;
@@ -528,14 +529,16 @@ impl Store for NativeStore {
     }
 
     fn delete<'a>(&'a self, namespace: &'a str, name: &'a str, number: u64) -> StoreFuture<'a, ()> {
-        Box::pin(async move {
-            let action = format!("delete: failed to delete version {number} of {name:?}");
-            match self.remove(namespace, name, number).await {
-                Ok(true) => Ok(()),
-                Ok(false) => Err(StoreError::NotFound { name: name.to_owned(), number }),
-                Err(error) => Err(api::backend_error(action)(error)),
-            }
-        })
+        Box::pin(self.delete_version(namespace, name, number, Dependents::Delete))
+    }
+
+    fn delete_and_orphan<'a>(
+        &'a self,
+        namespace: &'a str,
+        name: &'a str,
+        number: u64,
+    ) -> StoreFuture<'a, ()> {
+        Box::pin(self.delete_version(namespace, name, number, Dependents::Orphan))
     }
 
     fn forget<'a>(

@@ -375,6 +375,10 @@ fn summary(object: &Object) -> Summary {
         first_deployed: moment_at(object, &["status", "firstDeployed"]),
         last_deployed: moment_at(object, &["status", "lastDeployed"]),
         description: text(&["status", "description"]),
+        rollback_revision: object
+            .int(&["status", "rollbackTo"])
+            .and_then(|number| u64::try_from(number).ok())
+            .filter(|number| *number != 0),
         labels: user_labels(object),
         apply_method: text(&["spec", "applyMethod"]),
         ..Summary::default()
@@ -400,8 +404,7 @@ pub(super) fn fill_from_object(version: &mut ReleaseVersion, object: &Object) {
     info.first_deployed = summary.first_deployed;
     info.last_deployed = summary.last_deployed;
     info.deleted = moment_at(object, &["status", "deleted"]);
-    info.rollback_revision =
-        object.int(&["status", "rollbackTo"]).and_then(|number| u64::try_from(number).ok());
+    info.rollback_revision = summary.rollback_revision;
     if Status::parse(&summary.status_word).is_none() {
         version.preserved.get_or_insert_default().status = Some(summary.status_word);
     }

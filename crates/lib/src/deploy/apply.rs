@@ -52,7 +52,7 @@ impl Executor<'_> {
             return outcome(errors.into_iter().map(without_create_prefix).collect(), "\n");
         }
         outcome(errors, " && ")?;
-        self.delete_removed(plan, state.stages()).await
+        self.delete_removed(plan, state.stages(), reporter).await
     }
 
     /// Applies the objects of one kind. Returns the errors with which Helm goes on to the next kind.

@@ -10,12 +10,17 @@ use pintle_plan::{Action, Plan, ownership};
 
 use super::apply::{lock, outcome};
 use super::build::in_scope;
-use super::{Deletion, Executor, wait};
-use crate::{Error, Result};
+use super::{Deletion, Executor, Ownership, wait};
+use crate::{Error, Reporter, Result};
 
 impl Executor<'_> {
     /// Deletes the objects that are no longer desired.
-    pub(super) async fn delete_removed(&mut self, plan: &Plan<'_>, stages: Option<&Stages>) -> Result<()> {
+    pub(super) async fn delete_removed(
+        &mut self,
+        plan: &Plan<'_>,
+        stages: Option<&Stages>,
+        reporter: &mut dyn Reporter,
+    ) -> Result<()> {
         let removals = plan.removals.iter().filter(|step| step.action == Action::Delete);
         match self.deletion {
             Deletion::Obsolete => {
@@ -27,7 +32,11 @@ impl Executor<'_> {
                 // Kinds that were missing when the plan was made may have been installed by hooks.
                 let objects = in_scope(&self.session.cluster, objects, &self.version.namespace).await?;
                 let ids: Vec<ObjectId> = objects.iter().map(Object::id).collect();
-                self.deleted = self.delete_in_stages(&ids, stages, cascade).await?;
+                // As late as possible: hooks, or other clients meanwhile, may have changed the owner.
+                let ownership = Ownership::read(&self.session.cluster, &ids, &self.version).await;
+                ownership.warn(&self.version.name, reporter);
+                self.deleted = self.delete_in_stages(&ids, stages, cascade, &ownership).await?;
+                self.kept = ownership.kept;
                 Ok(())
             }
         }
@@ -48,18 +57,19 @@ impl Executor<'_> {
         outcome(results.into_iter().filter_map(Result::err).collect(), " && ")
     }
 
-    /// Deletes all objects of a release. An object that others depend on is deleted after these are gone.
+    /// Deletes all objects that a release owns. An object that others depend on is deleted after these are gone.
     async fn delete_in_stages(
         &self,
         ids: &[ObjectId],
         stages: Option<&Stages>,
         cascade: PropagationPolicy,
+        ownership: &Ownership,
     ) -> Result<Vec<ObjectId>> {
         let mut gone = Vec::new();
         let mut rest = ids;
         for stage in stages.into_iter().flat_map(|stages| stages.stages.chunk_by(|one, next| one == next)) {
             let (due, later) = rest.split_at(stage.len().min(rest.len()));
-            let deleted = self.delete_all(due, cascade).await?;
+            let deleted = self.delete_all(&ownership.owned_of(due), cascade).await?;
             if !later.is_empty() {
                 wait::until_gone(self, &deleted).await?;
             }
@@ -67,7 +77,7 @@ impl Executor<'_> {
             rest = later;
         }
         // What failed versions left behind has no stage.
-        gone.extend(self.delete_all(rest, cascade).await?);
+        gone.extend(self.delete_all(&ownership.owned_of(rest), cascade).await?);
         Ok(gone)
     }
 

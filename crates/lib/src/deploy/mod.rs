@@ -6,6 +6,7 @@ mod build;
 mod delete;
 mod emit;
 pub(crate) mod hooks;
+mod kept;
 mod lease_guard;
 mod orphans;
 mod sequence;
@@ -27,9 +28,11 @@ use crate::records::Records;
 use crate::{Error, Reporter, Result, Session};
 
 pub(crate) use apply::create_or_apply;
-pub(crate) use build::{Parts, check_documents, objects as build_objects};
+pub(crate) use build::{Parts, check_documents, in_scope, objects as build_objects};
 pub(crate) use emit::{emit, emit_mut, emit_without_release};
 use hooks::ParsedHooks;
+pub use kept::{KeptObjects, NotOwnedObject, UnverifiedObject};
+pub(crate) use kept::Ownership;
 use lease_guard::LeaseGuard;
 use orphans::terminate_hooks;
 pub(crate) use three_way::{AdoptionPolicy, PlanOptions, ThreeWayState};
@@ -89,6 +92,8 @@ pub(crate) struct Executor<'a> {
     pub(crate) deletion: Deletion,
     /// The objects that this operation deleted.
     deleted: Vec<ObjectId>,
+    /// The objects that an uninstall did not delete, because the release does not own them or this is unknown.
+    pub(crate) kept: KeptObjects,
     /// The objects that this operation created. Added one by one when the server answers, because the operation may
     /// be cancelled while other requests are in flight.
     created: Mutex<Vec<ObjectId>>,
@@ -128,6 +133,7 @@ impl<'a> Executor<'a> {
             migrate: false,
             deletion: Deletion::Obsolete,
             deleted: Vec::new(),
+            kept: KeptObjects::default(),
             created: Mutex::default(),
             in_flight: Mutex::default(),
             written: Mutex::default(),

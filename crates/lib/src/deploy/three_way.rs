@@ -231,6 +231,17 @@ impl ThreeWayState {
         Ok(())
     }
 
+    /// As [`ThreeWayState::complete`], for an uninstall, which keeps what it cannot read. Returns these objects.
+    pub(crate) async fn complete_readable(
+        &mut self,
+        session: &Session,
+    ) -> Vec<(ObjectId, pintle_cluster::Error)> {
+        let ids: Vec<ObjectId> = self.previous.iter().map(Object::id).collect();
+        let read = session.cluster.snapshot_readable(&ids, Detail::Full).await;
+        self.live = read.live;
+        read.unreadable
+    }
+
     /// Returns the kinds that CRDs of the release bring and that were not served when the state was loaded.
     pub(crate) fn new_kinds(&self) -> &[Resource] {
         &self.new_kinds

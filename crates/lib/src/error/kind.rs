@@ -55,6 +55,8 @@ impl Error {
             | Error::ExperimentalChart
             | Error::RecordObject { .. } => ErrorKind::InvalidChart,
             #[cfg(feature = "cluster")]
+            Error::DescriptionTooLong { .. } => ErrorKind::InvalidInput,
+            #[cfg(feature = "cluster")]
             Error::DependencyCycle(_) | Error::ReadinessExpression { .. } => ErrorKind::InvalidChart,
             #[cfg(feature = "lua")]
             Error::Scripts(_) => ErrorKind::InvalidChart,

@@ -7,6 +7,8 @@ use pintle_chart::create::Generation;
 use pintle_chart::package::Times;
 use pintle_chart::{Chart, File, ext, write_atomic};
 use pintle_events::Event;
+use pintle_tree::LogLine;
+use pintle_tree::quote::quote;
 
 use crate::report::forward_log;
 use crate::{Error, OfflineSession, Reporter, Result, prepare};
@@ -95,7 +97,9 @@ pub fn create(
 fn write_chart(request: &CreateRequest, reporter: &mut dyn Reporter) -> Result<PathBuf> {
     let CreateRequest { folder, name, starter, now, scripts, generation } = request;
     let made = match starter {
-        None => pintle_chart::create::create(name, *generation, folder, &mut |line| reporter.progress(line))?,
+        None => pintle_chart::create::create(name, *generation, folder, &mut |path| {
+            warn_about_overwriting(path, *generation, reporter);
+        })?,
         Some(starter) => forward_log(reporter, |log| {
             let times = Times { all: None, fallback: *now };
             Ok(pintle_chart::create::create_from(name, *generation, folder, starter, times, log)?)
@@ -105,6 +109,20 @@ fn write_chart(request: &CreateRequest, reporter: &mut dyn Reporter) -> Result<P
         write(&made, &File::new(ext::MAIN, SCAFFOLD_SCRIPT.as_bytes()))?;
     }
     Ok(made)
+}
+
+/// Helm says it on standard output, and for charts of the third generation in its log.
+fn warn_about_overwriting(path: &Path, generation: Generation, reporter: &mut dyn Reporter) {
+    let path = path.to_string_lossy();
+    match generation {
+        Generation::V3 => {
+            reporter.log(LogLine::warn("Overwriting existing file", vec![("file", path.into_owned())]));
+        }
+        Generation::V2 => {
+            let shown = quote(path.as_bytes());
+            reporter.progress(&format!("WARNING: File {shown} already exists. Overwriting."));
+        }
+    }
 }
 
 /// Builds the chart in memory.

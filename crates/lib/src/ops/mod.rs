@@ -122,7 +122,7 @@ pub use plan::{
 #[cfg(feature = "registry")]
 pub use provenance::text_to_sign;
 #[cfg(feature = "cluster")]
-pub use rollback::{RollbackRequest, rollback};
+pub use rollback::{MAX_DESCRIPTION_LENGTH, RollbackRequest, check_rollback_description, rollback};
 pub use schema::{DeriveRequest, check_schema, derive_schema};
 #[cfg(feature = "lua")]
 pub use scripts::{TriedEvent, TryEventRequest, check_scripts, permissions, try_event};
@@ -134,6 +134,8 @@ pub use status::{ResourceView, StatusReport, status, stored_labels};
 pub use template::{Layout, TemplateRequest, Templated, shown_only, template};
 #[cfg(feature = "cluster")]
 pub use test::{PodLog, TestRequest, Tested, test};
+#[cfg(feature = "cluster")]
+pub use crate::deploy::{KeptObjects, NotOwnedObject, UnverifiedObject};
 #[cfg(feature = "cluster")]
 pub use uninstall::{HistoryPrecondition, UninstallRequest, Uninstalled, uninstall};
 #[cfg(feature = "unittest")]

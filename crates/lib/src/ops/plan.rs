@@ -145,6 +145,8 @@ pub struct PlannedObject {
     pub immutable: Vec<String>,
     /// What would happen to the dependents of an object that is recreated.
     pub recreation: Option<Recreation>,
+    /// Why an uninstall would keep the object, unless its resource policy says so.
+    pub kept_because: Option<String>,
     /// Why the operation would fail.
     pub problem: Option<String>,
     /// Whether values at sensitive paths are hidden in `before` and `after`.
@@ -168,7 +170,7 @@ pub enum PlannedAction {
     Unchanged,
     /// It is deleted.
     Delete,
-    /// It is no longer part of the release, but its resource policy keeps it.
+    /// It is no longer part of the release, but its resource policy keeps it, or the release does not own it.
     Keep,
     /// It is no longer part of the release and does not exist.
     Forget,
@@ -362,12 +364,15 @@ async fn plan_uninstall(session: &Session, request: &UninstallRequest) -> Result
     let (mut state, removal) =
         uninstall::removal_state(session, &version, &unfinished, request.deploy.ordered).await?;
     state.scope(session).await?;
-    state.complete(session).await?;
+    let unreadable = state.complete_readable(session).await;
     let mut objects: Vec<PlannedObject> = state
         .plan()?
         .removals
         .iter()
-        .map(|step| trial::removal(step, &request.deploy.sensitive_paths))
+        .map(|step| {
+            let reason = trial::reason_to_keep(step, &version, &unreadable);
+            trial::uninstalled(step, &request.deploy.sensitive_paths, reason)
+        })
         .collect();
     trial::set_stages(&mut objects, state.stages());
     objects.extend(removal.keep.iter().map(|kept| {

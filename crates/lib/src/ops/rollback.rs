@@ -13,6 +13,9 @@ use crate::options::{DeployOptions, DryRun, Method, MethodChoice};
 use crate::records::Records;
 use crate::{Error, Reporter, Result, Session};
 
+/// How many characters (code points) the description of a rollback may have, as in Helm.
+pub const MAX_DESCRIPTION_LENGTH: usize = 256;
+
 /// What to roll back to, and how.
 #[derive(Clone, Debug)]
 pub struct RollbackRequest {
@@ -28,6 +31,8 @@ pub struct RollbackRequest {
     pub cleanup_on_fail: bool,
     /// How many versions to keep; 0 for all.
     pub max_history: u64,
+    /// The description in the record, of at most [`MAX_DESCRIPTION_LENGTH`] characters; empty for `Rollback to N`.
+    pub description: String,
     /// How the release is applied.
     pub deploy: DeployOptions,
     /// Whether the rollback only shows what it would do.
@@ -43,9 +48,21 @@ impl Default for RollbackRequest {
             method: MethodChoice::Auto,
             cleanup_on_fail: false,
             max_history: 0,
+            description: String::new(),
             deploy: DeployOptions::default(),
             dry_run: DryRun::None,
         }
+    }
+}
+
+/// Checks the length of the description of a rollback.
+///
+/// # Errors
+/// A description of more than [`MAX_DESCRIPTION_LENGTH`] characters.
+pub fn check_rollback_description(description: &str) -> Result<()> {
+    match description.chars().count() {
+        length if length > MAX_DESCRIPTION_LENGTH => Err(Error::DescriptionTooLong { length }),
+        _ => Ok(()),
     }
 }
 
@@ -58,6 +75,7 @@ pub async fn rollback(
     request: &RollbackRequest,
     reporter: &mut dyn Reporter,
 ) -> Result<ReleaseVersion> {
+    check_rollback_description(&request.description)?;
     session.cluster.check_reachable().await?;
     if !name::is_valid(&request.name) {
         return Err(Error::InvalidName {
@@ -77,7 +95,7 @@ pub async fn rollback(
     }
     let (current, source) = load_both(&records, history.last().map_or(0, |last| last.number), number).await?;
     let method = request.method.resolve(&source.apply_method);
-    let version = next_version(session, &current, source, method);
+    let version = next_version(session, &current, source, method, &request.description);
     session.record_objects.check_version(&version, reporter)?;
     if dry_run {
         return Ok(version);
@@ -93,6 +111,7 @@ pub(super) async fn draft(
     request: &RollbackRequest,
     reporter: &mut dyn Reporter,
 ) -> Result<Draft> {
+    check_rollback_description(&request.description)?;
     session.cluster.check_reachable().await?;
     let (records, history) =
         Records::find_for_update(session, &request.namespace, &request.name, true).await?;
@@ -103,7 +122,7 @@ pub(super) async fn draft(
     let last = history.last().map_or(0, |last| last.number);
     let (current, source) = load_both(&records, last, number).await?;
     let method = request.method.resolve(&source.apply_method);
-    let version = next_version(session, &current, source, method);
+    let version = next_version(session, &current, source, method, &request.description);
     session.record_objects.check_version(&version, reporter)?;
     let options = PlanOptions {
         method,
@@ -156,6 +175,7 @@ fn next_version(
     current: &ReleaseVersion,
     source: ReleaseVersion,
     method: Method,
+    description: &str,
 ) -> ReleaseVersion {
     let number = current.number + 1;
     let noted = record_extras::recorded_permissions(&source);
@@ -168,10 +188,13 @@ fn next_version(
             first_deployed: current.info.first_deployed,
             last_deployed: Some(session.clock.now()),
             deleted: None,
-            description: format!("Rollback to {}", source.number),
+            description: match description {
+                "" => format!("Rollback to {}", source.number),
+                given => given.to_owned(),
+            },
             status: Status::PendingRollback,
             notes: source.info.notes.clone(),
-            rollback_revision: None,
+            rollback_revision: Some(source.number),
         },
         apply_method: method.as_str().to_owned(),
         ..source

@@ -125,14 +125,14 @@ pub async fn test(session: &Session, request: &TestRequest, reporter: &mut dyn R
     })
 }
 
-/// Returns the logs of the test pods, in the order in which the tests ran.
+/// Returns the logs of the test pods, in the order in which the tests ran. Other kinds of tests have no log by their name.
 async fn test_logs(
     session: &Session,
     request: &TestRequest,
     version: &ReleaseVersion,
 ) -> (Vec<PodLog>, Option<Error>) {
     let mut tests: Vec<&StoredHook> =
-        version.hooks.iter().filter(|hook| hook.events.contains(&HookEvent::Test)).collect();
+        version.hooks.iter().filter(|hook| hook.events.contains(&HookEvent::Test) && hook.kind == "Pod").collect();
     tests.sort_by_key(|hook| (hook.weight, hook.name.clone()));
     let mut logs = Vec::new();
     for hook in tests {

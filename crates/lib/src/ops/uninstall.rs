@@ -4,15 +4,17 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures::FutureExt as _;
-use pintle_cluster::PropagationPolicy;
 use pintle_cluster::apply::run_concurrently;
+use pintle_cluster::{Detail, PropagationPolicy};
 use pintle_events::Event as LifecycleEvent;
-use pintle_objects::HookEvent;
+use pintle_objects::{HookEvent, Object, ObjectId};
 use pintle_plan::Removal;
 use pintle_release::{ReleaseVersion, Status, Summary};
 
 use super::name;
-use crate::deploy::{Deletion, Executor, HookEvents, Outcome, ThreeWayState};
+use crate::deploy::{
+    self, Deletion, Executor, HookEvents, KeptObjects, Outcome, Ownership, ThreeWayState,
+};
 use crate::options::{DeployOptions, Method};
 use crate::records::Records;
 use crate::{Error, Reporter, Result, Session};
@@ -68,8 +70,8 @@ impl fmt::Debug for HistoryPrecondition {
 pub struct Uninstalled {
     /// The version that was uninstalled.
     pub version: ReleaseVersion,
-    /// Helm's text about objects that are kept because of their resource policy; empty when there are none.
-    pub kept: String,
+    /// The objects that are still there: kept by their resource policy, not owned by the release, or not readable.
+    pub kept: KeptObjects,
 }
 
 /// Uninstalls a release. Returns `None` when it does not exist and `ignore_not_found` is set.
@@ -85,7 +87,7 @@ pub async fn uninstall(
     if request.dry_run {
         let found = Records::find_for_update(session, &request.namespace, &request.name, true).await;
         let (records, history) = found?;
-        return dry_run(&records, &history, request).await;
+        return dry_run(session, &records, &history, request, reporter).await;
     }
     if !name::is_valid(&request.name) {
         return Err(Error::InvalidName {
@@ -119,7 +121,7 @@ pub async fn uninstall(
     }
     let version = records.load(last.number).await?;
     if version.info.status == Status::Uninstalled {
-        return purge_uninstalled(&records, request, &history, version).await.map(Some);
+        return purge_uninstalled(session, &records, request, &history, version).await.map(Some);
     }
     let session = &session.with_stored_scripts(&version, request.deploy.timeout).await?;
     let outcome = run(session, request, &records, &history, version, reporter).await;
@@ -127,21 +129,44 @@ pub async fn uninstall(
 }
 
 async fn dry_run(
+    session: &Session,
     records: &Records<'_>,
     history: &[Summary],
     request: &UninstallRequest,
+    reporter: &mut dyn Reporter,
 ) -> Result<Option<Uninstalled>> {
-    match history.last() {
-        Some(last) => {
-            Ok(Some(Uninstalled { version: records.load(last.number).await?, kept: String::new() }))
-        }
-        None if request.ignore_not_found => Ok(None),
-        None => Err(records.missing().await),
+    let Some(last) = history.last() else {
+        return if request.ignore_not_found { Ok(None) } else { Err(records.missing().await) };
+    };
+    let version = records.load(last.number).await?;
+    // As in Helm, a manifest that cannot be read is an error of the uninstall, not of its dry run.
+    let kept = match pintle_plan::removal(&version.manifest) {
+        Ok(removal) => kept_by_dry_run(session, &version, removal, reporter).await,
+        Err(_) => KeptObjects::default(),
+    };
+    Ok(Some(Uninstalled { version, kept }))
+}
+
+/// Returns what an uninstall would not delete.
+async fn kept_by_dry_run(
+    session: &Session,
+    version: &ReleaseVersion,
+    removal: Removal,
+    reporter: &mut dyn Reporter,
+) -> KeptObjects {
+    let Removal { delete, keep } = removal;
+    let mut ownership = Ownership::default();
+    if let Ok(objects) = deploy::in_scope(&session.cluster, delete, &version.namespace).await {
+        let ids: Vec<ObjectId> = objects.iter().map(Object::id).collect();
+        ownership = Ownership::read(&session.cluster, &ids, version).await;
+        ownership.warn_of_dry_run(&version.name, reporter);
     }
+    KeptObjects { by_policy: keep, ..ownership.kept }
 }
 
 /// Deletes the records of a release whose objects are already deleted.
 async fn purge_uninstalled(
+    session: &Session,
     records: &Records<'_>,
     request: &UninstallRequest,
     history: &[Summary],
@@ -150,9 +175,25 @@ async fn purge_uninstalled(
     if request.keep_history {
         return Err(Error::AlreadyDeleted { name: request.name.clone() });
     }
-    purge(records, history).await?;
+    let objects_stay = has_objects(session, records, &version).await?;
+    purge(records, history, objects_stay).await?;
     records.remove_markers().await?;
-    Ok(Uninstalled { version, kept: String::new() })
+    Ok(Uninstalled { version, kept: KeptObjects::default() })
+}
+
+/// Returns whether objects of an uninstalled version are still there that the records own: those that did not belong to the
+/// release when it was uninstalled. They would be deleted with the records.
+async fn has_objects(session: &Session, records: &Records<'_>, version: &ReleaseVersion) -> Result<bool> {
+    if records.store().owner(&version.namespace, &version.name).await?.is_none() {
+        return Ok(false);
+    }
+    let Ok(removal) = pintle_plan::removal(&version.manifest) else { return Ok(true) };
+    let Ok(objects) = deploy::in_scope(&session.cluster, removal.delete, &version.namespace).await else {
+        return Ok(true);
+    };
+    let ids: Vec<ObjectId> = objects.iter().map(Object::id).collect();
+    let read = session.cluster.snapshot_readable(&ids, Detail::MetadataOnly).await;
+    Ok(!read.live.is_empty() || !read.unreadable.is_empty())
 }
 
 /// Deploys an empty set of objects, and records that or deletes the records.
@@ -236,7 +277,9 @@ async fn finish(
         executor.check_lease().await?;
         executor.version.info.status = Status::Uninstalled;
         executor.version.info.description = text;
-        let purged = match purge(records, history).await {
+        let kept = &executor.kept;
+        let objects_stay = !kept.not_owned.is_empty() || !kept.not_verified.is_empty();
+        let purged = match purge(records, history, objects_stay).await {
             Ok(()) => records.remove_markers().await,
             failed => failed,
         };
@@ -245,7 +288,8 @@ async fn finish(
         }
     }
     if problems.is_empty() {
-        return Ok(Uninstalled { version: executor.version, kept: removal.retained_message() });
+        let kept = KeptObjects { by_policy: removal.keep.clone(), ..executor.kept };
+        return Ok(Uninstalled { version: executor.version, kept });
     }
     Err(Error::UninstalledWithErrors { problems })
 }
@@ -259,12 +303,14 @@ fn described(text: &str, problems: &[Error]) -> String {
 }
 
 /// Deletes the records, newest last: as long as one exists, an interrupted uninstall can be recognized and repeated.
-async fn purge(records: &Records<'_>, history: &[Summary]) -> Result<()> {
+/// With `objects_stay`, objects that the records own are not deleted with them.
+async fn purge(records: &Records<'_>, history: &[Summary], objects_stay: bool) -> Result<()> {
     let Some((last, earlier)) = history.split_last() else { return Ok(()) };
     let delete = |version: &Summary| records.delete(version.number);
     let deleted = run_concurrently(earlier, |version| delete(version).boxed()).await;
     let deleted = deleted.into_iter().collect::<Result<()>>();
     let deleted = match deleted {
+        Ok(()) if objects_stay => records.delete_and_orphan(last.number).await,
         Ok(()) => delete(last).await,
         failed => failed,
     };

@@ -39,6 +39,8 @@ pub(crate) struct Gate {
     left: Arc<Mutex<Option<usize>>>,
     /// The next write request whose path contains this text is executed but never answered.
     unanswered: Arc<Mutex<Option<String>>>,
+    /// Read requests whose path ends with this text are refused.
+    refused: Arc<Mutex<Option<String>>>,
     /// Write requests whose path contains this text are sent to a path that does not exist.
     misdirected: Arc<Mutex<Option<String>>>,
     stopped: Arc<Notify>,
@@ -58,6 +60,15 @@ impl Gate {
     /// Executes the next write request whose path contains `part`, and never answers it.
     pub(crate) fn leave_unanswered(&self, part: &str) {
         *self.unanswered.lock().unwrap() = Some(part.to_owned());
+    }
+
+    /// Refuses read requests whose path ends with `end`.
+    pub(crate) fn refuse_reading(&self, end: &str) {
+        *self.refused.lock().unwrap() = Some(end.to_owned());
+    }
+
+    fn is_refused(&self, path: &str) -> bool {
+        self.refused.lock().unwrap().as_deref().is_some_and(|end| path.ends_with(end))
     }
 
     /// Sends write requests whose path contains `part` to a path that does not exist.
@@ -159,6 +170,11 @@ impl TestEnv {
                 async move {
                     let line = format!("{} {}", request.method(), request.uri());
                     if *request.method() == "GET" {
+                        if gate.is_refused(request.uri().path()) {
+                            // The server refuses this selector, and says why.
+                            let path = "/api/v1/namespaces/default/configmaps?fieldSelector=refused%3D1";
+                            *request.uri_mut() = path.parse().unwrap();
+                        }
                         return api.handle(request).await;
                     }
                     gate.before(&line).await;

@@ -3,8 +3,8 @@
 use pintle_objects::{Object, ObjectId};
 use pintle_plan::patch::MergeKeys;
 use pintle_plan::{
-    Action, Adoption, Change, DeletionRule, MergeBase, Method, PlanInput, Snapshot, Step, batches, ownership,
-    plan, removal,
+    Action, Adoption, Change, DeletionRule, MergeBase, Method, PlanInput, RetainedObject, Snapshot, Step, batches,
+    ownership, plan, removal,
 };
 
 use crate::recorded::cases;
@@ -267,10 +267,8 @@ fn uninstalling_goes_by_kind_and_heeds_the_policy_of_the_manifest() {
     assert!(plan.removals.iter().all(|step| step.action == Action::Delete), "{:?}", plan.removals);
     let ids: Vec<String> = plan.removals.iter().map(|step| step.id.to_string()).collect();
     assert_eq!(ids, ["Service/b", "ConfigMap/a", "ConfigMap/d"]);
-    assert_eq!(
-        removal.retained_message(),
-        "These resources were kept due to the resource policy:\n[PersistentVolumeClaim] data\n"
-    );
+    let kept = RetainedObject { kind: "PersistentVolumeClaim".into(), name: "data".into() };
+    assert_eq!(removal.keep, [kept]);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::manifest::MANIFEST_LIMIT;
 use crate::name::{ImageName, Repository};
-use crate::repository::{joined, next_page};
+use crate::repository::{joined, next_page, too_many_pages};
 
 /// How many pages of tags are read.
 const PAGES: usize = 10_000;
@@ -206,7 +206,7 @@ impl Client {
             if answer.status != StatusCode::OK {
                 return Err(answer.error().await.into_go_error("Get"));
             }
-            let next = answer.header("link").and_then(next_page).map(ToOwned::to_owned);
+            let next = answer.header("link").map(next_page).transpose()?;
             let text = answer.content(MANIFEST_LIMIT).await?;
             let tree = pintle_tree::json::read(&text).unwrap_or_default();
             let tags = tree.get("tags").and_then(Node::as_list).unwrap_or_default();
@@ -216,13 +216,15 @@ impl Client {
                 let reason = format!("there are more than {TAGS} tags");
                 return Err(Error::Size { what: repository.to_string(), reason });
             }
-            match next.and_then(|next| joined(&uri, &next)) {
-                Some(next) => uri = next,
-                None => break,
+            match next {
+                Some(next) => uri = joined(&uri, &next)?,
+                None => {
+                    versions.sort_by(|one, other| other.compare(one));
+                    return Ok(versions.iter().map(ToString::to_string).collect());
+                }
             }
         }
-        versions.sort_by(|one, other| other.compare(one));
-        Ok(versions.iter().map(ToString::to_string).collect())
+        Err(too_many_pages(&repository.to_string(), PAGES))
     }
 
     /// The digest of a chart's manifest, by a HEAD request; `None` if there is no such chart.

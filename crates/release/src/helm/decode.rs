@@ -139,8 +139,16 @@ pub(super) fn info(
     version: &mut ReleaseVersion,
     preserved: &mut PreservedFields,
 ) -> Result<(), DecodeError> {
-    const NAMES: [&str; 7] =
-        ["first_deployed", "last_deployed", "deleted", "description", "status", "notes", "resources"];
+    const NAMES: [&str; 8] = [
+        "first_deployed",
+        "last_deployed",
+        "deleted",
+        "description",
+        "status",
+        "rollback_revision",
+        "notes",
+        "resources",
+    ];
     let mut status = String::new();
     let info = &mut version.info;
     Decoder::nested(|decoder| {
@@ -152,6 +160,11 @@ pub(super) fn info(
                 "deleted" => timestamp(value, &mut info.deleted)?,
                 "description" => decoder.text(value, &path, "string", &mut info.description),
                 "status" => decoder.text(value, &path, "common.Status", &mut status),
+                "rollback_revision" => {
+                    let mut number = 0;
+                    decoder.int(value, &path, &mut number);
+                    info.rollback_revision = u64::try_from(number).ok().filter(|number| *number != 0);
+                }
                 "notes" => decoder.text(value, &path, "string", &mut info.notes),
                 _ => preserved.resources = resources(decoder, value, &path),
             }
@@ -534,6 +547,20 @@ mod tests {
             r#"parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006""#
         );
         assert_eq!(error(r#"{"chart":{"schema":"a?=="}}"#), "illegal base64 data at input byte 1");
+    }
+
+    #[test]
+    fn the_version_that_was_rolled_back_to_is_kept() {
+        let text = r#"{"info":{"description":"x","status":"deployed","rollback_revision":3,"notes":"n"}}"#;
+        let version = decode(text.as_bytes()).expect("a release");
+        assert_eq!(version.info.rollback_revision, Some(3));
+        assert_eq!(encode(&version).expect("can be written"), text.as_bytes());
+        let zero = decode(br#"{"info":{"status":"deployed","rollback_revision":0}}"#).expect("a release");
+        assert_eq!(encode(&zero).expect("can be written"), br#"{"info":{"status":"deployed"}}"#);
+        assert_eq!(
+            error(r#"{"info":{"rollback_revision":"1"}}"#),
+            "json: cannot unmarshal string into Go struct field Release.info.rollback_revision of type int"
+        );
     }
 
     #[test]

@@ -63,6 +63,10 @@ impl Fields {
         self.timestamp("deleted", info.deleted)?;
         self.text("description", &info.description)?;
         self.text("status", version.status_word())?;
+        if let Some(number) = info.rollback_revision.filter(|number| *number != 0) {
+            self.key("rollback_revision")?;
+            self.writer.uint(number)?;
+        }
         self.text("notes", &info.notes)?;
         if !preserved.resources.is_empty() {
             self.key("resources")?;

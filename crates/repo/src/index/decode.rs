@@ -2,7 +2,6 @@
 
 use pintle_chart::metadata::{Dependency, Draft, METADATA, Maintainer, Metadata, Timestamp, V1};
 use pintle_tree::Node;
-use pintle_tree::quote::quote;
 use pintle_yaml::decode::{Decoder, FieldPath};
 
 use super::{Skipped, time};
@@ -67,11 +66,7 @@ pub(super) fn outcome(decoder: Decoder) -> Result<(), Wrong> {
 pub(super) fn version(chart: &str, node: &Node, dialect: Dialect) -> Decoded {
     match node {
         Node::Nil => {
-            return Decoded::Skipped(Skipped {
-                chart: chart.to_owned(),
-                version: String::new(),
-                reason: "empty entry".to_owned(),
-            });
+            return Decoded::Skipped(Skipped { chart: chart.to_owned(), invalid: None });
         }
         Node::Map(_) => {}
         other => {
@@ -146,7 +141,7 @@ fn checked(chart: &str, mut draft: Draft, mut entry: VersionEntry) -> Decoded {
     if draft.metadata.api_version.is_empty() {
         V1.clone_into(&mut draft.metadata.api_version);
     }
-    let version = format!(" {}", quote(draft.metadata.version.as_bytes()));
+    let version = draft.metadata.version.clone();
     let gaps =
         draft.maintainers.iter().any(Option::is_none) || draft.dependencies.iter().any(Option::is_none);
     let verdict = if gaps {
@@ -172,7 +167,7 @@ fn checked(chart: &str, mut draft: Draft, mut entry: VersionEntry) -> Decoded {
             Decoded::Entry(Box::new(entry))
         }
         Err(error) => {
-            Decoded::Skipped(Skipped { chart: chart.to_owned(), version, reason: error.to_string() })
+            Decoded::Skipped(Skipped { chart: chart.to_owned(), invalid: Some((version, error.to_string())) })
         }
     }
 }

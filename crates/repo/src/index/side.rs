@@ -24,7 +24,7 @@ use crate::error::{Error, Result, refused};
 pub const SIDE_SUFFIX: &str = "-index.pintle";
 
 /// The first bytes; the last of them is the version of the format.
-const MAGIC: &[u8; 8] = b"PNTLIDX\x01";
+const MAGIC: &[u8; 8] = b"PNTLIDX\x02";
 
 /// What stands before the head: the magic word, two lengths and a checksum.
 const PREFIX: usize = 8 + 4 + 4 + 16;
@@ -227,8 +227,10 @@ impl Cached {
         head.number(self.skipped.len() as u64);
         for skipped in &self.skipped {
             head.text(&skipped.chart);
-            head.text(&skipped.version);
-            head.text(&skipped.reason);
+            head.number(skipped.invalid.is_some().into());
+            for text in skipped.invalid.iter().flat_map(|(version, reason)| [version, reason]) {
+                head.text(text);
+            }
         }
         let mut body = Encoder::default();
         let mut details = Encoder::default();
@@ -311,7 +313,12 @@ fn open_side(
     let validators = decoder.validators()?;
     let mut skipped = Vec::new();
     for _ in 0..decoder.number()? {
-        skipped.push(Skipped { chart: decoder.text()?, version: decoder.text()?, reason: decoder.text()? });
+        let chart = decoder.text()?;
+        let invalid = match decoder.number()? {
+            0 => None,
+            _ => Some((decoder.text()?, decoder.text()?)),
+        };
+        skipped.push(Skipped { chart, invalid });
     }
     let begin = (PREFIX + head_length + body_length) as u64;
     let (catalog, chunks) = decode_catalog(body, begin, length)?;

@@ -190,6 +190,7 @@ impl Layout {
                 format!("immutable: {field} changes, so the object is deleted and created again; its dependents stay")
             }
         }));
+        notes.extend(object.kept_because.iter().map(|reason| format!("kept: {reason}")));
         let is_explained = !object.conflicts.is_empty() || !object.immutable.is_empty();
         if let (false, Some(problem)) = (is_explained, &object.problem) {
             notes.push(format!("refused: {problem}"));
@@ -467,6 +468,9 @@ impl Layout {
         entries.push(("immutableFields", Node::List(immutable.collect())));
         if let Some(recreation) = object.recreation {
             entries.push(("keepsDependents", (recreation == Recreation::OrphanDependents).into()));
+        }
+        if let Some(reason) = &object.kept_because {
+            entries.push(("keptBecause", reason.as_str().into()));
         }
         if let Some(problem) = &object.problem {
             entries.push(("problem", problem.as_str().into()));

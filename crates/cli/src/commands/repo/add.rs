@@ -2,7 +2,6 @@
 
 use pintle::repo::repository::{check_scheme, download_index};
 use pintle::repo::{Entry, Locked, Repositories, unreachable_repository};
-use pintle_tree::LogLine;
 use pintle_tree::quote::quote;
 
 use super::{TIMEOUT, index_cache};
@@ -77,7 +76,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let skipped = download_index(&getter, &entry, &index_cache(invocation))
         .map_err(|error| unreachable_repository(&entry.url, error))?;
     for skipped in skipped {
-        invocation.ui.log(&LogLine::warn(skipped.message(&entry.url), Vec::new()));
+        invocation.ui.log(&skipped.log_line(&entry.url));
     }
     let name = quote(entry.name.as_bytes());
     repositories.update(entry);

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use pintle::chart::metadata::Timestamp;
 use pintle::repo::index::{IndexDocument, index_directory};
-use pintle_tree::LogLine;
 
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
@@ -46,7 +45,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             let (other, skipped) =
                 IndexDocument::load(&path).map_err(|error| error.within("merge failed"))?;
             for skipped in skipped {
-                invocation.ui.log(&LogLine::warn(skipped.message(&merge), Vec::new()));
+                invocation.ui.log(&skipped.log_line(&merge));
             }
             other
         } else {

@@ -1,7 +1,6 @@
 //! `repo update`: updates the cached indexes of repositories.
 
 use pintle::repo::{Entry, Repositories, repository};
-use pintle_tree::LogLine;
 use pintle_tree::quote::quote;
 
 use super::{TIMEOUT, index_cache};
@@ -66,7 +65,7 @@ fn fetch(invocation: &mut Invocation<'_>, entries: &[Entry]) -> Result<(), Failu
         let line = match outcome {
             Ok(skipped) => {
                 for skipped in skipped {
-                    ui.log(&LogLine::warn(skipped.message(&entry.url), Vec::new()));
+                    ui.log(&skipped.log_line(&entry.url));
                 }
                 format!("...Successfully got an update from the {name} chart repository\n")
             }

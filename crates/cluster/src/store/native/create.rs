@@ -7,6 +7,7 @@ use pintle_objects::Object;
 use pintle_release::native::Payload;
 use pintle_release::{Lease, ReleaseVersion, Status, StoreError, Summary, VersionId};
 
+use super::update::Dependents;
 use super::{MAX_RETRIES, NativeStore, is_missing_kind};
 use crate::crds;
 use crate::error::{Error, Result};
@@ -121,7 +122,7 @@ impl NativeStore {
         if found.map_err(failed())?.is_some() {
             return Ok(true);
         }
-        self.repair_pointer(namespace, &version.name, &name).await.map_err(failed())?;
+        self.repair_pointer(namespace, &version.name, &name, Dependents::Delete).await.map_err(failed())?;
         let release = self.release(namespace, &version.name).await.map_err(failed())?;
         let pointer = release.as_ref().and_then(record::pointer);
         Ok(pointer.is_some_and(|(_, number)| number >= version.number))

@@ -22,6 +22,15 @@ pub(super) enum Precondition<'a> {
     Held(&'a Lease),
 }
 
+/// What happens to the objects that a release owns when it is deleted.
+#[derive(Clone, Copy)]
+pub(super) enum Dependents {
+    /// The garbage collector deletes them.
+    Delete,
+    /// They stay, without the owner.
+    Orphan,
+}
+
 impl NativeStore {
     /// The error for a version that is not in the expected state any more.
     pub(super) async fn changed(&self, seen: &Summary) -> StoreError {
@@ -180,7 +189,31 @@ impl NativeStore {
         }
     }
 
-    pub(super) async fn remove(&self, namespace: &str, name: &str, number: u64) -> Result<bool> {
+    /// Deletes a version, and with its last version the release.
+    pub(super) async fn delete_version(
+        &self,
+        namespace: &str,
+        name: &str,
+        number: u64,
+        dependents: Dependents,
+    ) -> Result<(), StoreError> {
+        match self.remove(namespace, name, number, dependents).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(StoreError::NotFound { name: name.to_owned(), number }),
+            Err(error) => {
+                let action = format!("delete: failed to delete version {number} of {name:?}");
+                Err(api::backend_error(action)(error))
+            }
+        }
+    }
+
+    async fn remove(
+        &self,
+        namespace: &str,
+        name: &str,
+        number: u64,
+        dependents: Dependents,
+    ) -> Result<bool> {
         let Some(object_name) = empty_if_missing_kind(self.version_name(namespace, name, number).await)?
         else {
             return Ok(false);
@@ -188,7 +221,7 @@ impl NativeStore {
         let is_behind_pointer = self.is_behind_pointer(namespace, name, number);
         // The release is deleted before its last version. A process that is killed in between leaves a version without an
         // owner, which the garbage collector deletes; a release without versions would never be cleaned up.
-        let is_last = !is_behind_pointer && self.delete_release_of(namespace, name, &object_name).await?;
+        let is_last = !is_behind_pointer && self.delete_release_of(namespace, name, &object_name, dependents).await?;
         let at = (namespace, object_name.as_str());
         let was_there = api::delete(&self.cluster, &crds::release_versions(), at, "").await?;
         self.evict_version(namespace, name, number);
@@ -198,7 +231,7 @@ impl NativeStore {
         if !is_behind_pointer {
             self.forget_history(namespace, name);
             if !is_last {
-                self.repair_pointer(namespace, name, &object_name).await?;
+                self.repair_pointer(namespace, name, &object_name, dependents).await?;
             }
         }
         // The garbage collector may have been faster.
@@ -206,7 +239,13 @@ impl NativeStore {
     }
 
     /// Deletes a release if `last` is its only version. Returns whether it did.
-    async fn delete_release_of(&self, namespace: &str, name: &str, last: &str) -> Result<bool> {
+    async fn delete_release_of(
+        &self,
+        namespace: &str,
+        name: &str,
+        last: &str,
+        dependents: Dependents,
+    ) -> Result<bool> {
         let mut seen =
             self.cached_release(namespace, name).filter(|release| !points_elsewhere(release, last));
         for _ in 0..MAX_RETRIES {
@@ -220,7 +259,7 @@ impl NativeStore {
             if self.newest_besides(&release, last).await?.is_some() {
                 return Ok(false);
             }
-            match self.delete_release(&release).await {
+            match self.delete_release(&release, dependents).await {
                 Err(error) if error.is_conflict() => {}
                 deleted => {
                     self.take_cached_release(namespace, name);
@@ -243,15 +282,25 @@ impl NativeStore {
     }
 
     /// Deletes a release, unless somebody has changed it, and the application that owns it.
-    async fn delete_release(&self, release: &Object) -> Result<()> {
+    async fn delete_release(&self, release: &Object, dependents: Dependents) -> Result<()> {
         let at = (release.namespace(), release.name());
-        api::delete(&self.cluster, &crds::releases(), at, release.resource_version()).await?;
+        let (releases, state) = (crds::releases(), release.resource_version());
+        match dependents {
+            Dependents::Delete => api::delete(&self.cluster, &releases, at, state).await?,
+            Dependents::Orphan => api::delete_and_orphan(&self.cluster, &releases, at, state).await?,
+        };
         application::discard(&self.cluster, release).await
     }
 
     /// After a version was deleted: a release that pointed to it now points to the newest remaining one, or is
     /// deleted too.
-    pub(super) async fn repair_pointer(&self, namespace: &str, name: &str, gone: &str) -> Result<()> {
+    pub(super) async fn repair_pointer(
+        &self,
+        namespace: &str,
+        name: &str,
+        gone: &str,
+        dependents: Dependents,
+    ) -> Result<()> {
         let mut seen = self
             .take_cached_release(namespace, name)
             .flatten()
@@ -277,7 +326,7 @@ impl NativeStore {
                     record::set_pointer(&mut release, &version, id);
                     api::replace(&self.cluster, &crds::releases(), &release).await.map(|_| ())
                 }
-                None => self.delete_release(&release).await,
+                None => self.delete_release(&release, dependents).await,
             };
             match changed {
                 Err(error) if error.is_conflict() => {}

@@ -6,6 +6,7 @@ use super::saved::{SavedPlan, cluster_id};
 use super::stale::{Moved, compare};
 use super::{Operation, PlanRequest, ReleasePlan, plan_uninstall, trial};
 use crate::ops::{InstallRequest, UpgradeRequest, install, rollback, uninstall, upgrade};
+use crate::deploy::KeptObjects;
 use crate::options::{DryRun, Method};
 use crate::{Error, Reporter, Result, Session, crds};
 
@@ -16,8 +17,8 @@ pub struct AppliedPlan {
     pub operation: Operation,
     /// The version that was deployed or uninstalled.
     pub version: ReleaseVersion,
-    /// Helm's text about objects that are kept because of their resource policy; empty when there are none.
-    pub kept: String,
+    /// The objects that an uninstall has not deleted.
+    pub kept: KeptObjects,
 }
 
 /// Applies a saved plan, and nothing else.
@@ -114,7 +115,7 @@ fn dry(request: &UpgradeRequest) -> UpgradeRequest {
 
 /// Runs the operation.
 async fn run(session: &Session, saved: &SavedPlan, reporter: &mut dyn Reporter) -> Result<AppliedPlan> {
-    let done = |version| AppliedPlan { operation: saved.plan.operation, version, kept: String::new() };
+    let done = |version| AppliedPlan { operation: saved.plan.operation, version, kept: KeptObjects::default() };
     match (&saved.request, &saved.version) {
         (PlanRequest::Install(request), Some(version)) => {
             apply_crds(session, saved, request.method).await?;

@@ -9,7 +9,8 @@ use pintle_plan::conflicts::{Elements, quoted_path};
 use pintle_plan::diff::{differences, equate_nulls};
 use pintle_plan::recreation::recreation;
 use pintle_plan::sequence::Stages;
-use pintle_plan::{self as planner, Action, ConflictPolicy, FieldConflict, Step};
+use pintle_plan::{self as planner, Action, ConflictPolicy, FieldConflict, Step, ownership};
+use pintle_release::ReleaseVersion;
 use pintle_tree::{Map, Node};
 
 use super::allocated::remove_allocated;
@@ -83,6 +84,38 @@ pub(super) fn removal(step: &Step<'_>, sensitive: &[SensitivePath]) -> PlannedOb
     };
     let before = step.live.filter(|_| action == PlannedAction::Delete);
     PlannedObject::new(step.id.clone(), action).with_texts(before, None, sensitive)
+}
+
+/// Why an uninstall keeps an object: it cannot be read, or does not belong to the release.
+pub(super) fn reason_to_keep(
+    step: &Step<'_>,
+    version: &ReleaseVersion,
+    unreadable: &[(ObjectId, pintle_cluster::Error)],
+) -> Option<String> {
+    if let Some((_, error)) = unreadable.iter().find(|(id, _)| *id == step.id) {
+        return Some(format!("its ownership cannot be verified: {error}"));
+    }
+    if step.id.name.is_empty() {
+        return Some("its name was generated, and is not known".to_owned());
+    }
+    let live = step.live?;
+    ownership::check(live, &version.name, &version.namespace).err()?;
+    Some(match ownership::owner(live) {
+        Some((name, namespace)) => format!("it belongs to release {name} in namespace {namespace}"),
+        None => "it belongs to no release".to_owned(),
+    })
+}
+
+/// An object that an uninstall deletes, unless there is a reason to keep it.
+pub(super) fn uninstalled(
+    step: &Step<'_>,
+    sensitive: &[SensitivePath],
+    reason_to_keep: Option<String>,
+) -> PlannedObject {
+    let Some(reason) = reason_to_keep else { return removal(step, sensitive) };
+    let mut kept = PlannedObject::new(step.id.clone(), PlannedAction::Keep);
+    kept.kept_because = Some(reason);
+    kept.with_texts(step.live, None, sensitive)
 }
 
 /// Steps being tried.
@@ -265,6 +298,7 @@ impl PlannedObject {
             yielded: Vec::new(),
             immutable: Vec::new(),
             recreation: None,
+            kept_because: None,
             problem: None,
             is_hidden: false,
             live: None,

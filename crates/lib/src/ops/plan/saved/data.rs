@@ -146,6 +146,9 @@ fn object(object: &PlannedObject) -> Node {
         ("hidden", object.is_hidden.into()),
         ("digest", optional(object.before_digest().as_deref())),
     ]);
+    if let Some(reason) = &object.kept_because {
+        entries.push(("keptBecause", reason.as_str().into()));
+    }
     if let Some(recreation) = object.recreation {
         entries.push(("orphan", (recreation == Recreation::OrphanDependents).into()));
     }
@@ -171,6 +174,7 @@ fn read_object(node: &Node) -> Option<PlannedObject> {
     object.immutable = read_strings(node, "immutable");
     object.is_hidden = node.get("hidden").and_then(Node::as_bool).unwrap_or(false);
     object.saved_digest = optional("digest");
+    object.kept_because = optional("keptBecause");
     object.recreation = node.get("orphan").and_then(Node::as_bool).map(|orphan| match orphan {
         true => Recreation::OrphanDependents,
         false => Recreation::DeleteDependents,

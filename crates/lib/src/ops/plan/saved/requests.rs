@@ -147,6 +147,7 @@ fn rollback(request: &RollbackRequest) -> Vec<(&'static str, Node)> {
         ("method", word(METHOD_CHOICES, request.method)),
         ("cleanupOnFail", request.cleanup_on_fail.into()),
         ("maxHistory", optional_number(Some(request.max_history))),
+        ("description", request.description.as_str().into()),
         ("deploy", deploy(&request.deploy)),
     ]
 }
@@ -159,6 +160,7 @@ fn read_rollback(node: &Node) -> Option<RollbackRequest> {
         method: read_word(METHOD_CHOICES, node, "method")?,
         cleanup_on_fail: read_switch(node, "cleanupOnFail")?,
         max_history: number(node, "maxHistory")?,
+        description: text(node, "description").to_owned(),
         deploy: read_deploy(node.get("deploy")?)?,
         ..RollbackRequest::default()
     })
