@@ -98,7 +98,7 @@ pub(crate) fn check_documents(manifest: &str, what: &'static str) -> Result<()> 
 }
 
 /// Sets or clears the namespace of each object by the scope of its kind.
-pub(super) async fn in_scope(
+pub(crate) async fn in_scope(
     cluster: &Cluster,
     mut objects: Vec<Object>,
     namespace: &str,

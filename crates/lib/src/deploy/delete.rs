@@ -6,19 +6,25 @@ use pintle_cluster::apply::run_concurrently;
 use pintle_cluster::{Detail, PropagationPolicy};
 use pintle_objects::{Object, ObjectId};
 use pintle_plan::sequence::Stages;
-use pintle_plan::{Action, Plan, ownership};
+use pintle_plan::{Action, Plan, RESOURCE_POLICY, ownership};
 
 use super::apply::{lock, outcome};
 use super::build::in_scope;
 use super::{Deletion, Executor, wait};
-use crate::{Error, Result};
+use crate::{Error, Reporter, Result};
 
 impl Executor<'_> {
     /// Deletes the objects that are no longer desired.
-    pub(super) async fn delete_removed(&mut self, plan: &Plan<'_>, stages: Option<&Stages>) -> Result<()> {
+    pub(super) async fn delete_removed(
+        &mut self,
+        plan: &Plan<'_>,
+        stages: Option<&Stages>,
+        reporter: &mut dyn Reporter,
+    ) -> Result<()> {
         let removals = plan.removals.iter().filter(|step| step.action == Action::Delete);
         match self.deletion {
             Deletion::Obsolete => {
+                debug_removals(plan, reporter);
                 let removed: Vec<&ObjectId> = removals.map(|step| &step.id).collect();
                 self.delete_obsolete(&removed).await
             }
@@ -27,6 +33,12 @@ impl Executor<'_> {
                 // Kinds that were missing when the plan was made may have been installed by hooks.
                 let objects = in_scope(&self.session.cluster, objects, &self.version.namespace).await?;
                 let ids: Vec<ObjectId> = objects.iter().map(Object::id).collect();
+                for id in &ids {
+                    let [namespace, name, kind] = attributes(id);
+                    let release = ("release", self.version.name.as_str());
+                    let attributes = [kind, name, namespace, release];
+                    reporter.debug("deleting resource owned by this release", &attributes);
+                }
                 self.deleted = self.delete_in_stages(&ids, stages, cascade).await?;
                 Ok(())
             }
@@ -93,8 +105,14 @@ impl Executor<'_> {
         }
     }
 
-    /// Deletes the objects that a failed operation created (`--cleanup-on-fail`).
-    pub(crate) async fn clean_up(&mut self) -> Result<()> {
+    /// Deletes the objects that a failed operation created (`--cleanup-on-fail`). `message` is what the operation says about
+    /// it with `--debug`, and `counted` the name of their number in it.
+    pub(crate) async fn clean_up(
+        &mut self,
+        message: &'static str,
+        counted: &'static str,
+        reporter: &mut dyn Reporter,
+    ) -> Result<()> {
         let mut created = std::mem::take(&mut *lock(&self.created));
         // Requests that were in flight when the operation ended may have succeeded. Objects with our ownership labels
         // did not exist before, so they are ours to delete.
@@ -104,6 +122,30 @@ impl Executor<'_> {
         created.extend(in_flight.into_iter().filter(|id| {
             live.remove(id).is_some_and(|live| ownership::check(&live, name, namespace).is_ok())
         }));
-        self.delete_all(&created, PropagationPolicy::Background).await.map(drop)
+        if created.is_empty() {
+            return Ok(());
+        }
+        reporter.debug(message, &[(counted, &created.len().to_string())]);
+        self.delete_all(&created, PropagationPolicy::Background).await?;
+        reporter.debug("resource cleanup complete", &[]);
+        Ok(())
+    }
+}
+
+/// The attributes by which an object is named in Helm's log.
+fn attributes(id: &ObjectId) -> [(&'static str, &str); 3] {
+    [("namespace", &id.namespace), ("name", &id.name), ("kind", &id.kind)]
+}
+
+/// Reports which objects of the earlier version are deleted, and which stay because of their resource policy.
+fn debug_removals(plan: &Plan<'_>, reporter: &mut dyn Reporter) {
+    for step in &plan.removals {
+        let attributes = attributes(&step.id);
+        reporter.debug("deleting resource", &attributes);
+        if step.action == Action::Keep {
+            let [namespace, name, kind] = attributes;
+            let policy = [namespace, name, kind, ("annotation", RESOURCE_POLICY), ("value", "keep")];
+            reporter.debug("skipping delete due to annotation", &policy);
+        }
     }
 }

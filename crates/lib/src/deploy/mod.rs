@@ -28,7 +28,7 @@ use crate::records::Records;
 use crate::{Error, Reporter, Result, Session};
 
 pub(crate) use apply::create_or_apply;
-pub(crate) use build::{Parts, check_documents, objects as build_objects};
+pub(crate) use build::{Parts, check_documents, in_scope, objects as build_objects};
 pub(crate) use emit::{emit, emit_mut, emit_without_release};
 use hooks::ParsedHooks;
 use lease_guard::LeaseGuard;

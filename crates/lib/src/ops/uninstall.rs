@@ -4,12 +4,13 @@ use futures::FutureExt as _;
 use pintle_cluster::PropagationPolicy;
 use pintle_cluster::apply::run_concurrently;
 use pintle_events::Event as LifecycleEvent;
-use pintle_objects::HookEvent;
+use pintle_objects::{HookEvent, Object};
 use pintle_plan::Removal;
 use pintle_release::{ReleaseVersion, Status, Summary};
 
 use super::name;
-use crate::deploy::{Deletion, Executor, HookEvents, Outcome, ThreeWayState};
+use super::rollback::debug_superseded;
+use crate::deploy::{self, Deletion, Executor, HookEvents, Outcome, ThreeWayState};
 use crate::options::{DeployOptions, Method};
 use crate::records::Records;
 use crate::{Error, Reporter, Result, Session};
@@ -61,7 +62,7 @@ pub async fn uninstall(
     if request.dry_run {
         let found = Records::find_for_update(session, &request.namespace, &request.name, true).await;
         let (records, history) = found?;
-        return dry_run(&records, &history, request).await;
+        return dry_run(session, &records, &history, request, reporter).await;
     }
     if !name::is_valid(&request.name) {
         return Err(Error::InvalidName {
@@ -93,22 +94,45 @@ pub async fn uninstall(
     if version.info.status == Status::Uninstalled {
         return purge_uninstalled(&records, request, &history, version).await.map(Some);
     }
+    reporter.debug("uninstall: deleting release", &[("name", &request.name)]);
+    if !request.deploy.hooks {
+        reporter.debug("delete hooks disabled", &[("release", &request.name)]);
+    }
     let session = &session.with_stored_scripts(&version, request.deploy.timeout).await?;
     let outcome = run(session, request, &records, &history, version, reporter).await;
     session.finish(outcome, reporter).map(Some)
 }
 
 async fn dry_run(
+    session: &Session,
     records: &Records<'_>,
     history: &[Summary],
     request: &UninstallRequest,
+    reporter: &mut dyn Reporter,
 ) -> Result<Option<Uninstalled>> {
     match history.last() {
         Some(last) => {
-            Ok(Some(Uninstalled { version: records.load(last.number).await?, kept: String::new() }))
+            let version = records.load(last.number).await?;
+            debug_dry_run(session, &version, reporter).await;
+            Ok(Some(Uninstalled { version, kept: String::new() }))
         }
         None if request.ignore_not_found => Ok(None),
         None => Err(records.missing().await),
+    }
+}
+
+/// Reports the objects that would be deleted. A manifest that cannot be read is an error of the uninstall, not of its dry
+/// run, as in Helm.
+async fn debug_dry_run(session: &Session, version: &ReleaseVersion, reporter: &mut dyn Reporter) {
+    let Ok(removal) = pintle_plan::removal(&version.manifest) else { return };
+    let objects = deploy::in_scope(&session.cluster, removal.delete, &version.namespace).await;
+    let Some(objects) = objects.ok().filter(|objects| !objects.is_empty()) else { return };
+    let count = objects.len().to_string();
+    let attributes = [("release", version.name.as_str()), ("count", &count)];
+    reporter.debug("dry-run: resources would be deleted", &attributes);
+    for id in objects.iter().map(Object::id) {
+        let attributes = [("kind", id.kind.as_str()), ("name", &id.name), ("namespace", &id.namespace)];
+        reporter.debug("dry-run: would delete resource", &attributes);
     }
 }
 
@@ -153,12 +177,29 @@ async fn run(
     let plan = state.plan()?;
     executor.terminate_hooks_of_failed(unfinished.iter().chain([&before])).await;
     match executor.deploy(&state, &plan, EVENTS, reporter).await {
-        Ok(problems) => finish(request, records, history, executor, &before, problems, &removal).await,
+        Ok(problems) => {
+            debug_records(request, history, &before, reporter);
+            finish(request, records, history, executor, &before, problems, &removal).await
+        }
         Err(error) => {
             // The caller already gets an error; one about the lease would hide it.
             let _ = executor.release_lease().await;
             Err(error)
         }
+    }
+}
+
+/// Reports what happens to the records.
+fn debug_records(
+    request: &UninstallRequest,
+    history: &[Summary],
+    before: &ReleaseVersion,
+    reporter: &mut dyn Reporter,
+) {
+    if request.keep_history {
+        debug_superseded(history, before.number, reporter);
+    } else {
+        reporter.debug("purge requested", &[("release", &request.name)]);
     }
 }
 
