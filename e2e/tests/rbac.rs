@@ -14,7 +14,7 @@ const VERBS: [&str; 7] = ["create", "delete", "get", "list", "patch", "update", 
 const OF_THE_CHART: [&str; 4] = ["deployments.apps", "services", "jobs.batch", "pods"];
 
 /// The commands in an order in which each finds what it needs, and how the page calls them.
-const COMMANDS: [(&str, &[&str]); 12] = [
+const COMMANDS: [(&str, &[&str]); 17] = [
     ("install", &["install", "web", "chart"]),
     ("upgrade", &["upgrade", "web", "chart", "--set", "replicas=2"]),
     ("upgrade --wait", &["upgrade", "web", "chart", "--set", "replicas=3", "--wait"]),
@@ -26,6 +26,11 @@ const COMMANDS: [(&str, &[&str]); 12] = [
     ("get all", &["get", "all", "web"]),
     ("list", &["list"]),
     ("list -A", &["list", "-A"]),
+    ("plan upgrade", &["plan", "upgrade", "web", "chart", "--set", "replicas=4"]),
+    ("diff upgrade", &["diff", "upgrade", "web", "chart", "--set", "replicas=4"]),
+    ("drift", &["drift", "web"]),
+    ("unlock", &["unlock", "web"]),
+    ("adopt", &["adopt", "old"]),
     ("uninstall", &["uninstall", "web"]),
 ];
 
@@ -34,12 +39,12 @@ type Rights = BTreeMap<String, BTreeSet<&'static str>>;
 
 fn write_chart(env: &TestEnv) {
     env.write("chart/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
-    env.write("chart/values.yaml", "replicas: 1\n");
+    env.write("chart/values.yaml", "name: web\nreplicas: 1\n");
     env.write(
         "chart/templates/web.yaml",
         "apiVersion: apps/v1
 kind: Deployment
-metadata: {name: web}
+metadata: {name: {{ .Values.name }}}
 spec:
   replicas: {{ .Values.replicas }}
   selector: {matchLabels: {app: web}}
@@ -49,7 +54,7 @@ spec:
 ---
 apiVersion: v1
 kind: Service
-metadata: {name: web}
+metadata: {name: {{ .Values.name }}}
 spec: {selector: {app: web}, ports: [{port: 80}]}
 ",
     );
@@ -105,7 +110,9 @@ fn rights(env: &TestEnv, driver: &str, words: &[&str]) -> Rights {
     let mut command = env.command(Program::Pintle);
     command.args(words).env("HELM_DRIVER", driver).env("KUBECONFIG", proxy.kubeconfig());
     let output = command.output().expect("the program can be run");
-    assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    // `plan` exits with 2 if something would change.
+    let code = output.status.code();
+    assert!(matches!(code, Some(0 | 2)), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
     let mut rights = Rights::new();
     let needed = proxy.seen().iter().filter_map(right).collect::<Vec<_>>();
     for (verb, resource) in
@@ -155,14 +162,21 @@ fn role(all: &Rights) -> String {
 fn section(driver: &str, kept: &str) -> String {
     let env = TestEnv::embedded(&format!("rbac-{driver}"));
     write_chart(&env);
-    if driver == "native" {
+    let is_native = driver == "native";
+    if is_native {
         env.run(Program::Pintle, &["init"]).succeeded();
+        let mut install = env.command(Program::Pintle);
+        install
+            .args(["install", "old", "chart", "--no-hooks", "--set", "name=old"])
+            .env("HELM_DRIVER", "secret");
+        let output = install.output().expect("the program can be run");
+        assert!(output.status.success(), "a release to adopt: {}", String::from_utf8_lossy(&output.stderr));
     }
     let title = format!("\n## `HELM_DRIVER={driver}`\n");
     let kept = kept.split(&title).nth(1).unwrap_or_default().split("\n## ").next().unwrap_or_default();
     let mut all = Rights::new();
     let mut text = format!("{title}\n| command | rights |\n|---|---|\n");
-    for (name, words) in COMMANDS {
+    for (name, words) in COMMANDS.into_iter().filter(|(name, _)| is_native || *name != "adopt") {
         let row = format!("| `{name}` | ");
         let mut rights = kept
             .lines()

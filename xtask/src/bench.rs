@@ -157,8 +157,8 @@ impl Programs {
     fn measure(&self, chart: &Path, rounds: usize) -> Result<Row> {
         let (mut helm, mut pintle) = (Vec::new(), Vec::new());
         for _ in 0..rounds {
-            helm.push(wall_time(&self.helm, chart)?);
-            pintle.push(wall_time(&self.pintle, chart)?);
+            helm.push(wall_time(&mut template(&self.helm, chart))?);
+            pintle.push(wall_time(&mut template(&self.pintle, chart))?);
         }
         let name = chart.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let helm = Cost { wall: median(helm), ..usage(&self.helm, chart)? };
@@ -172,19 +172,26 @@ pub(crate) fn median(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-/// The wall time from the start of a program until all of its output is read.
-fn wall_time(program: &Path, chart: &Path) -> Result<Duration> {
+fn template(program: &Path, chart: &Path) -> Command {
     let mut command = bare(program);
     command.args(["template", "release-name"]).arg(chart);
+    command
+}
+
+/// The wall time from the start of a program until all of its output is read.
+///
+/// # Errors
+/// A program that fails, or that prints nothing: what it would be measured for did not happen.
+pub(crate) fn wall_time(command: &mut Command) -> Result<Duration> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let start = Instant::now();
-    let mut child = command.spawn().with_context(|| format!("cannot run {}", program.display()))?;
+    let mut child = command.spawn().with_context(|| format!("cannot run {command:?}"))?;
     let mut stdout = child.stdout.take().context("no pipe")?;
-    std::io::copy(&mut stdout, &mut std::io::sink())?;
+    let printed = std::io::copy(&mut stdout, &mut std::io::sink())?;
     let status = child.wait()?;
     let wall = start.elapsed();
-    if !status.success() {
-        bail!("{} failed on {}", program.display(), chart.display());
+    if !status.success() || printed == 0 {
+        bail!("{command:?} ended with {status}, having printed {printed} bytes");
     }
     Ok(wall)
 }

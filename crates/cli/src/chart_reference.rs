@@ -17,6 +17,10 @@ use crate::{cosign, provenance, remote};
 /// The hint for a chart that was not found.
 const PATHS: &str = "give the path of a folder or an archive, or repo/name of a repository";
 
+/// The hint for a repository that was not added, which may also be a folder that does not exist.
+const REPOSITORIES: &str = "`repo add NAME URL` adds a repository, and `repo list` shows those that were added; there is no \
+                            folder of this name, either";
+
 /// Finds the chart that `reference` means: a path that exists, or an archive that is brought into the content cache.
 ///
 /// # Errors
@@ -24,9 +28,35 @@ const PATHS: &str = "give the path of a folder or an archive, or repo/name of a 
 /// Paths that do not exist, and charts that cannot be fetched.
 pub(crate) fn locate(invocation: &mut Invocation<'_>, reference: &str) -> Result<String, Failure> {
     let mut wanted = remote::wanted(&invocation.flags, reference.trim());
+    debug_devel(invocation);
     // Helm trims the version here, but not in `pull`.
     wanted.version = wanted.version.trim().to_owned();
     locate_wanted(invocation, &wanted)
+}
+
+/// As [`locate`]; with `--debug` it reports the version that was asked for and the path, as `install` and `template` of
+/// Helm do.
+pub(crate) fn locate_reported(invocation: &mut Invocation<'_>, reference: &str) -> Result<String, Failure> {
+    debug_version(invocation, "Original chart version");
+    let path = locate(invocation, reference)?;
+    invocation.ui.debug("Chart path", &[("path", &path)]);
+    Ok(path)
+}
+
+/// Reports the version that was asked for.
+pub(crate) fn debug_version(invocation: &mut Invocation<'_>, message: &'static str) {
+    invocation.ui.debug(message, &[("version", invocation.flags.text(names::VERSION))]);
+}
+
+/// Reports the range of versions that `--devel` stands for.
+pub(crate) fn debug_devel(invocation: &mut Invocation<'_>) {
+    let flags = &invocation.flags;
+    if flags.declares(names::VERSION)
+        && flags.text(names::VERSION).is_empty()
+        && !remote::devel(flags).is_empty()
+    {
+        invocation.ui.debug("setting version to >0.0.0-0", &[]);
+    }
 }
 
 /// As [`locate`], with a version of its own instead of that of the flags.
@@ -58,11 +88,12 @@ fn locate_wanted(invocation: &mut Invocation<'_>, wanted: &Wanted) -> Result<Str
     let resolved = resolver.resolve_after(wanted, create_cache);
     let mut resolved = resolved.map_err(|error| {
         let failure = Failure::from(error);
-        match failure.text.starts_with("non-absolute URLs") {
-            true => failure
+        match failure.text.as_str() {
+            text if text.starts_with("non-absolute URLs") => failure
                 .with_pintle_text(format!("there is no chart at `{}`", redacted(reference)))
                 .hint(PATHS),
-            false => failure,
+            text if text.starts_with("repo ") && text.ends_with(" not found") => failure.hint(REPOSITORIES),
+            _ => failure,
         }
     })?;
     for line in &resolved.log {

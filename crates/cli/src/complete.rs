@@ -12,6 +12,7 @@ use crate::command::{ArgCompletion, CommandPath};
 use crate::commands::ROOT;
 use crate::env::Environment;
 use crate::failure::Failure;
+use crate::flag::groups::GLOBAL;
 use crate::flag::names;
 use crate::flag::parse::{Unknown, parse, with_help};
 use crate::help::named;
@@ -149,7 +150,7 @@ fn answer(
     ui: &mut Ui,
 ) -> Completions {
     if let Ok(Some(found)) = plugins::command::find(personality, finished, environment, ui) {
-        return plugin(&found, unfinished, (personality, called_as), environment);
+        return plugin(&found, (finished, unfinished), (personality, called_as), environment);
     }
     let Ok((command_path, rest)) = find(personality, finished) else {
         return Completions::error(format!(
@@ -223,7 +224,7 @@ fn add_plugins(
 /// Completes the command line of a plugin.
 fn plugin(
     found: &plugins::command::PluginCommand,
-    unfinished: &str,
+    (finished, unfinished): (&[String], &str),
     caller: (Personality, &str),
     environment: &Environment,
 ) -> Completions {
@@ -231,8 +232,9 @@ fn plugin(
     let mut choices = Vec::new();
     let mut directive = Directive::Default;
     if unfinished.starts_with('-') && !unfinished.contains('=') {
-        let (parsed, _) = parse(with_help(completed.command_path.command.all_flags()), &[], Unknown::Refuse);
-        choices = flags::names(&completed.command_path, &parsed, caller.0, unfinished);
+        // As Helm, which parses its global flags wherever they are, and no flag of a plugin.
+        let (parsed, _) = parse(GLOBAL.iter().collect(), finished, Unknown::Skip);
+        choices = flags::names_of_plugin(&completed.command_path, &parsed, caller.0, unfinished);
         directive = Directive::NoFiles;
     } else if completed.arguments.is_empty() {
         if !completed.subcommands.is_empty() {
@@ -286,6 +288,7 @@ fn is_offered(command_path: &CommandPath, personality: Personality, name: &str) 
         || match parent {
             "" => plugins::HELM_COMMANDS.contains(&name) || name == "help",
             "dependency" => !matches!(name, "add" | "upgrade"),
+            "plugin" => !matches!(name, "create" | "grant"),
             "show" => name != "permissions",
             _ => true,
         }

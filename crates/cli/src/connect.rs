@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use pintle::cluster::{Cluster, Proxies, Settings, store};
-use pintle::embedded::Embedded;
+use pintle::embedded::{Api, Embedded};
 use pintle::release::{MemoryStore, Store, StoreError};
 use pintle::{Cancel, DryRun, Session};
 use pintle_tree::LogLine;
@@ -39,6 +39,8 @@ pub(crate) struct Connection {
     pub(crate) namespace: String,
     /// Whether there is a cluster, and not only release records in memory.
     pub(crate) has_cluster: bool,
+    /// The embedded cluster, if it is one.
+    pub(crate) embedded: Option<Api>,
     /// Whether versions are listed in the order of the server, which sorts the objects that store them by name.
     pub(crate) lists_by_name: bool,
     personality: Personality,
@@ -70,8 +72,12 @@ impl Connection {
         let namespace = kubeconfig::namespace(&invocation.flags, invocation.environment);
         let driver = Driver::from_environment(invocation)?;
         let runtime = runtime()?;
-        let cluster = match chosen {
-            Some(chosen) => runtime.block_on(embedded::open(&chosen, &namespace))?,
+        let api = chosen.map(|chosen| runtime.block_on(chosen.open())).transpose()?;
+        let cluster = match &api {
+            Some(api) => {
+                let _inside = runtime.enter();
+                pintle::embedded::cluster(api, &namespace)
+            }
             None => {
                 let settings = settings(&invocation.flags, invocation.environment, namespace.clone());
                 let cluster = driver.cluster(&settings, invocation.personality);
@@ -98,6 +104,7 @@ impl Connection {
             session,
             namespace,
             has_cluster: driver != Driver::Memory,
+            embedded: api,
             lists_by_name: matches!(driver, Driver::Secrets | Driver::ConfigMaps),
             personality,
             runtime,
@@ -374,6 +381,16 @@ impl Signals {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+impl Signals {
+    /// Waits for the first signal, or for ever if no handler can be installed.
+    pub(crate) async fn received() {
+        match Signals::new() {
+            Ok(mut signals) => signals.next().await,
+            Err(_) => std::future::pending().await,
         }
     }
 }

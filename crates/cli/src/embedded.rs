@@ -1,9 +1,10 @@
 //! The embedded cluster: selected by `--cluster` or `PINTLE_CLUSTER`, never by default.
 
+pub(crate) mod server;
+
 use std::path::Path;
 
-use pintle::cluster::Cluster;
-use pintle::embedded::{self, Embedded};
+use pintle::embedded::Embedded;
 
 use crate::env::Environment;
 use crate::failure::Failure;
@@ -25,12 +26,6 @@ pub(crate) fn from_flags(flags: &Parsed, environment: &Environment) -> Result<Op
                 .hint("use `embedded`, or `embedded:FILE` to keep it in a file")),
         },
     }
-}
-
-/// Opens it; its file is created if it does not exist.
-pub(crate) async fn open(chosen: &Embedded, namespace: &str) -> Result<Cluster, Failure> {
-    let api = chosen.open().await?;
-    Ok(embedded::cluster(&api, namespace))
 }
 
 /// The cluster for commands that only read. If its file does not exist they get an empty cluster in memory, so that a

@@ -13,16 +13,17 @@ pub(crate) enum Personality {
 }
 
 impl Personality {
-    /// Decides by the base name of `argv[0]`. Helm is often installed with its version in the name, so `helm3`,
-    /// `helm4`, `helm4.2` and `helm-v4.2.4` are Helm, and so is `myhelm`; `helm-hooks` and `irr` are entry points of ours.
+    /// Decides by the base name of `argv[0]`: `helm` as a word of its own, in any case. Installations put versions,
+    /// platforms and the marks of wrappers around it: `helm3`, `helm-v4.2.4`, `helm_v4`, `myhelm`, `Helm.exe`,
+    /// `helm.real`, `.helm-wrapped`. `helmfile` is another word; `helm-hooks` and `irr` are entry points of ours, and what
+    /// begins with `pintle` is `pintle`.
     pub(crate) fn from_name(called_as: &str) -> Personality {
-        let name = Path::new(called_as).file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let name = name.strip_suffix(".exe").unwrap_or(name);
-        let is_helm = name.strip_prefix("helm").is_some_and(|rest| {
-            rest.is_empty() || rest.starts_with(|letter: char| letter == '-' || letter.is_ascii_digit())
-        });
-        let is_helm = is_helm || name.ends_with("helm") && !name.starts_with("pintle");
-        if is_helm && EntryPoint::from_name(called_as).is_none() {
+        let name = base_name(called_as).to_lowercase();
+        let is_helm = name.match_indices("helm").any(|(at, word)| ends_a_word(&name[at + word.len()..]));
+        if is_helm
+            && !name.trim_start_matches('.').starts_with("pintle")
+            && EntryPoint::from_name(called_as).is_none()
+        {
             Personality::Helm
         } else {
             Personality::Pintle
@@ -36,6 +37,20 @@ impl Personality {
             Personality::Helm => "helm",
         }
     }
+}
+
+/// The file name of `argv[0]`.
+pub(crate) fn base_name(called_as: &str) -> &str {
+    Path::new(called_as).file_name().and_then(|name| name.to_str()).unwrap_or_default()
+}
+
+/// Whether a word ends before `rest`: no letter follows, except for the `v` of a version.
+fn ends_a_word(rest: &str) -> bool {
+    let rest = rest
+        .strip_prefix('v')
+        .filter(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
+        .unwrap_or(rest);
+    !rest.starts_with(char::is_alphabetic)
 }
 
 /// A name under which the program runs a single command.
@@ -54,10 +69,14 @@ const ENTRY_POINTS: [EntryPoint; 2] = [
 ];
 
 impl EntryPoint {
-    /// Returns the entry point for the name that the program was called by, if it is one.
+    /// Returns the entry point for the name that the program was called by, if it is one. As for `helm`, letter case, an
+    /// extension and the marks of a wrapper (`.irr-wrapped`) do not count.
     pub(crate) fn from_name(called_as: &str) -> Option<EntryPoint> {
-        let stem = Path::new(called_as).file_stem().and_then(|stem| stem.to_str())?;
-        ENTRY_POINTS.into_iter().find(|entry_point| entry_point.name == stem)
+        let name = base_name(called_as).to_lowercase();
+        let name = name.trim_start_matches('.');
+        let name = name.split_once('.').map_or(name, |(stem, _)| stem);
+        let name = name.strip_suffix("-wrapped").unwrap_or(name);
+        ENTRY_POINTS.into_iter().find(|entry_point| entry_point.name == name)
     }
 
     /// Replaces the commands in a text by what users of this entry point type.
@@ -86,9 +105,40 @@ mod tests {
         {
             assert_eq!(Personality::from_name(name), Personality::Helm, "{name}");
         }
-        for name in ["helm-hooks", "helm-hooks.exe", "irr", "helmfile", "helm_4"] {
+        for name in
+            ["helm-hooks", "helm-hooks.exe", "irr", "helmfile", "helmsman", "helmvault", "pintle-helm"]
+        {
             assert_eq!(Personality::from_name(name), Personality::Pintle, "{name}");
         }
+    }
+
+    #[test]
+    fn helm_is_recognized_in_the_names_that_installers_and_wrappers_give_it() {
+        for name in [
+            "helm_v4",
+            "helm_4",
+            "Helm",
+            "HELM.EXE",
+            "helm.real",
+            "/nix/store/x/bin/.helm-wrapped",
+            "helmv4",
+            "myhelm4",
+            "my-helm-4.2",
+            "helm4.2.4-linux-amd64.bak",
+            ".helm",
+            "helm~",
+        ] {
+            assert_eq!(Personality::from_name(name), Personality::Helm, "{name}");
+        }
+        for name in
+            [".helm-hooks-wrapped", "Helm-Hooks.EXE", ".irr-wrapped", "IRR", ".pintle-helm-wrapped", "helmé"]
+        {
+            assert_eq!(Personality::from_name(name), Personality::Pintle, "{name}");
+        }
+        let entry_point = |name| EntryPoint::from_name(name).map(|entry_point| entry_point.name);
+        assert_eq!(entry_point("/bin/.helm-hooks-wrapped"), Some("helm-hooks"));
+        assert_eq!(entry_point("Irr.exe"), Some("irr"));
+        assert_eq!(entry_point("helm-hooks2"), None);
     }
 
     #[test]

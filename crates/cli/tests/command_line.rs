@@ -144,10 +144,95 @@ fn the_flags_of_the_kubernetes_logger_are_accepted() {
     ");
 }
 
+/// The lines of level DEBUG that a command of `helm` logs.
+fn decisions(env: &TestEnv, line: &str) -> String {
+    let shown = env.helm(&format!("{line} --debug"));
+    let decisions = shown.lines().filter_map(|line| line.strip_prefix("level=DEBUG msg="));
+    decisions.map(|line| format!("{line}\n")).collect()
+}
+
 #[test]
-fn debug_output_omits_helms_internal_steps() {
+fn debug_output_has_helms_decisions_without_its_internal_steps() {
     let env = TestEnv::new();
     env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
-    env.write("web/templates/a.yaml", "kind: ConfigMap\n");
-    assert_eq!(env.helm("template web --debug"), env.helm("template web"));
+    env.write("web/values.schema.json", "{}");
+    env.write(
+        "web/templates/a.yaml",
+        "{{- range .Values.names | default (list \"a\") }}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  \
+         name: {{ . }}\n{{- with $.Values.policy }}\n  annotations: {helm.sh/resource-policy: {{ . }}}\n{{- end }}\n{{- end }}\n",
+    );
+    let cluster = crate::support::cluster::start();
+    let run = |line: &str| decisions(&env, &format!("{line} {cluster}"));
+    assert_snapshot!(decisions(&env, "template web web --devel"), @r#"
+    "Original chart version" version=""
+    "setting version to >0.0.0-0"
+    "Chart path" path={here}/web
+    "#);
+    assert_snapshot!(run("install web web --set names={b},policy=keep"), @r#"
+    "Original chart version" version=""
+    "Chart path" path={here}/web
+    "creating resource(s)" resources=1
+    "using server-side apply for resource creation" forceConflicts=false dryRun=false fieldValidationDirective=Strict
+    "Created resource via patch" namespace=default name=b gvk="/v1, Kind=ConfigMap"
+    "#);
+    assert_snapshot!(run("upgrade web web --set names={c} --no-hooks"), @r#"
+    "preparing upgrade" name=web
+    "determined release apply method" server_side_apply=true previous_release_apply_method=ssa
+    "performing update" name=web
+    "creating upgraded release" name=web
+    "upgrade hooks disabled" name=web
+    "using server-side apply for resource creation" forceConflicts=false dryRun=false fieldValidationDirective=Strict
+    "using server-side apply for resource update" forceConflicts=false dryRun=false fieldValidationDirective=Strict upgradeClientSideFieldManager=false
+    "checking resources for changes" resources=1
+    "Created resource via patch" namespace=default name=c gvk="/v1, Kind=ConfigMap"
+    "created a new resource" namespace=default name=c kind=ConfigMap
+    "deleting resource" namespace=default name=b kind=ConfigMap
+    "skipping delete due to annotation" namespace=default name=b kind=ConfigMap annotation=helm.sh/resource-policy value=keep
+    "updating status for upgraded release" name=web
+    "#);
+    assert_snapshot!(run("upgrade web web --reuse-values --server-side=false"), @r#"
+    "preparing upgrade" name=web
+    "reusing the old release's values"
+    "determined release apply method" server_side_apply=false previous_release_apply_method=ssa
+    "performing update" name=web
+    "creating upgraded release" name=web
+    "using client-side apply for resource creation"
+    "using client-side apply for resource update" threeWayMergeForUnstructured=false
+    "checking resources for changes" resources=1
+    "no changes detected" kind=ConfigMap name=c
+    "updating status for upgraded release" name=web
+    "#);
+    assert_snapshot!(run("rollback web 2"), @r#"
+    "preparing rollback" name=web
+    "rolling back" name=web currentVersion=3 targetVersion=2
+    "creating rolled back release" name=web
+    "performing rollback" name=web
+    "using server-side apply for resource creation" forceConflicts=false dryRun=false fieldValidationDirective=Strict
+    "using server-side apply for resource update" forceConflicts=false dryRun=false fieldValidationDirective=Strict upgradeClientSideFieldManager=true
+    "checking resources for changes" resources=1
+    "Patched resource" namespace=default name=c gvk="/v1, Kind=ConfigMap"
+    "superseding previous deployment" version=3
+    "updating status for rolled back release" name=web
+    "#);
+    assert_snapshot!(run("uninstall web --dry-run"), @r#"
+    "dry-run: resources would be deleted" release=web count=1
+    "dry-run: would delete resource" kind=ConfigMap name=c namespace=default
+    "#);
+    assert_snapshot!(run("uninstall web --no-hooks"), @r#"
+    "uninstall: deleting release" name=web
+    "delete hooks disabled" release=web
+    "deleting resource owned by this release" kind=ConfigMap name=c namespace=default release=web
+    "purge requested" release=web
+    "#);
+}
+
+#[test]
+fn debug_lines_need_the_flag_or_the_variable() {
+    let env = TestEnv::new();
+    env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
+    assert!(!env.helm("template web").contains("level="));
+    let shown = env.helm_with("template web", &[("HELM_DEBUG", "true")]);
+    assert!(shown.contains("level=DEBUG msg=\"Chart path\" path={here}/web\n"), "{shown}");
+    let ours = env.pintle("template web --debug");
+    assert!(ours.contains("debug: Chart path; path: {here}/web\n"), "{ours}");
 }

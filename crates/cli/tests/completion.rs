@@ -30,6 +30,18 @@ fn commands_are_completed_with_descriptions() {
 }
 
 #[test]
+fn only_commands_of_helm_are_offered_under_its_name() {
+    let env = TestEnv::new();
+    let offered = |answer: String| -> Vec<String> {
+        let (_, choices) = answer.split_once("--- stdout\n").expect("there are choices");
+        choices.lines().take_while(|line| !line.starts_with(':')).map(str::to_owned).collect()
+    };
+    let helm = offered(env.helm("__completeNoDesc plugin ''"));
+    assert_eq!(helm, ["install", "list", "package", "uninstall", "update", "verify"]);
+    assert!(offered(env.pintle("__completeNoDesc plugin ''")).contains(&"create".to_owned()));
+}
+
+#[test]
 fn flags_are_offered_once_unless_they_repeat() {
     let env = TestEnv::new();
     assert_snapshot!(env.helm("__completeNoDesc env --kube-as-user x --kube-as-group y --kube-as"), @"
@@ -306,6 +318,67 @@ fn scripts_begin_and_register_as_cobra_s_do() {
     assert!(env.helm("completion bash").contains("\ncomplete -o default -F __start_helm helm\n"));
     assert!(env.helm("completion zsh").contains("\ncompdef _helm helm\n"));
     assert!(env.helm("completion powershell").contains("-ScriptBlock ${__helmCompleterBlock}"));
+}
+
+/// As the completion tests of Helm's acceptance suite: the script of a renamed binary completes that name, by its path and
+/// on the `PATH`.
+#[test]
+fn a_renamed_binary_is_completed_by_its_own_script() {
+    let env = TestEnv::new();
+    let program = env.linked("myhelm");
+    let script = env.called("myhelm", "completion bash", &[]);
+    let (_, script) = script.split_once("--- stdout\n").expect("the script is on standard output");
+    let folder = program.parent().expect("a folder").display();
+    for (typed, line, choice) in [
+        ("myhelm", "lis", "list"),
+        ("myhelm", "completion z", "zsh"),
+        ("myhelm", "get hooks --kubec", "--kubeconfig"),
+        ("\"$PROGRAM\"", "lis", "list"),
+    ] {
+        let text = format!(
+            "{script}\ncompopt() {{ :; }}\nPATH={folder}:$PATH\nname=$(basename {typed})\n\
+             registered=$(complete -p \"$name\")\nregistered=${{registered#*-F }}\n\
+             COMP_WORDS=({typed} {line}) COMP_LINE={typed}' {line}'\n\
+             COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)) COMP_POINT=${{#COMP_LINE}}\n\
+             ${{registered%% *}}\nprintf '%s\\n' \"${{COMPREPLY[@]}}\""
+        );
+        let output = std::process::Command::new("bash")
+            .args(["--norc", "-c", &text])
+            .env("PROGRAM", &program)
+            .current_dir(env.path())
+            .output()
+            .expect("bash can be run");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{typed} {line}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), choice, "{typed} {line}");
+    }
+    assert!(env.called("myhelm", "completion zsh", &[]).contains("\n#compdef helm myhelm\n"));
+}
+
+#[test]
+fn plugin_commands_offer_their_flags_and_the_global_ones_without_help() {
+    let env = TestEnv::new();
+    let folder = ".local/share/helm/plugins/tool";
+    env.write(&format!("{folder}/plugin.yaml"), "name: tool\nversion: 1.0.0\ncommand: echo\n");
+    env.write(
+        &format!("{folder}/completion.yaml"),
+        "flags: [h, here]\ncommands: [{name: run, flags: [label]}]\n",
+    );
+    let offered = |line: &str| -> Vec<String> {
+        let answer = env.helm(&format!("__completeNoDesc {line}"));
+        answer
+            .lines()
+            .filter(|line| line.starts_with('-') && !line.starts_with("---"))
+            .map(str::to_owned)
+            .collect()
+    };
+    assert_eq!(offered("tool --h"), ["--here"]);
+    assert_eq!(offered("tool -h"), ["-h"]);
+    assert_eq!(offered("tool run --h"), [] as [&str; 0]);
+    assert_eq!(offered("tool run --l"), ["--label"]);
+    // A global flag is offered once; one of the plugin always, because only the plugin knows whether it repeats.
+    assert_eq!(offered("tool -n x run --nam"), [] as [&str; 0]);
+    assert_eq!(offered("tool run --kube-as-group=x --kube-as-g"), ["--kube-as-group"]);
+    assert_eq!(offered("tool run --label --l"), ["--label"]);
 }
 
 #[test]

@@ -83,6 +83,9 @@ fn unknown_types_and_missing_directories_give_helms_errors() {
     --- stderr
     Error: open nowhere/completions.bash: no such file or directory
     ");
+    // Helm wants the directory to exist; we make it.
+    assert_eq!(env.pintle("docs --type man --dir new/man1"), "exit 0\n");
+    assert!(env.path().join("new/man1/pintle-install.1").exists());
 }
 
 const CHART: &str = "\

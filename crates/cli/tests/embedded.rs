@@ -75,7 +75,7 @@ fn a_release_is_stored_in_a_file() {
     holds(&env.called("pintle", "list", &[("PINTLE_CLUSTER", "embedded:box.db")]), &["exit 0", "web-1.0.0"]);
     holds(&env.pintle(&format!("cluster status {there}")), &["exit 0", "1 deployments.apps", "1 nodes"]);
     holds(&env.pintle(&format!("uninstall a --wait {there}")), &["exit 0", "uninstalled"]);
-    holds(&env.pintle(&format!("cluster reset {there}")), &["exit 0", "box.db is empty"]);
+    holds(&env.pintle(&format!("cluster reset {there}")), &["exit 0", "box.db was deleted"]);
     assert!(!env.path().join("box.db").exists());
 }
 

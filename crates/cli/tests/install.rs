@@ -46,6 +46,15 @@ fn a_release_name_is_given_generated_or_rendered() {
     exit 2
     --- stderr
     error: must either provide a name or specify --generate-name
+
+    hint: usage: install NAME CHART, where CHART is a folder, an archive, repo/name or a URL
+    ");
+    assert_snapshot!(env.pintle("install web charts/web"), @"
+    exit 2
+    --- stderr
+    error: repo charts not found
+
+    hint: `repo add NAME URL` adds a repository, and `repo list` shows those that were added; there is no folder of this name, either
     ");
     assert_snapshot!(env.helm("install"), @r#"
     exit 1

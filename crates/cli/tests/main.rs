@@ -21,6 +21,7 @@ mod env;
 mod escapes;
 mod get;
 mod get_template;
+mod guide;
 mod hardening;
 mod helm_clients;
 mod help;
@@ -47,7 +48,6 @@ mod pipe;
 mod plan;
 mod plugins;
 mod post_render;
-mod readme;
 mod reference;
 #[path = "../../registry/tests/support/mod.rs"]
 mod registries;

@@ -112,6 +112,34 @@ fn a_release_of_the_controller_is_shown_as_managed_and_can_be_exported() {
 }
 
 #[test]
+fn the_controller_serves_the_embedded_cluster_that_it_has_open() {
+    let env = TestEnv::new();
+    env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
+    env.write("web/templates/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n");
+    assert!(env.pintle("package web").contains("exit 0"));
+    let archive = std::fs::read(env.path().join("web-1.0.0.tgz")).expect("packaged");
+    let archive = base64::engine::general_purpose::STANDARD.encode(archive);
+    let line = "controller run --cluster embedded:try.db --write-kubeconfig try.yaml";
+    let mut controller = Background::start(&env, line);
+    assert_eq!(controller.first_line(), "export KUBECONFIG=try.yaml\n");
+    let manifest = format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: chart, namespace: default}}\nbinaryData: {{chart.tgz: {archive}}}\n---\n\
+         apiVersion: helm.sh/v3\nkind: HelmRequest\nmetadata: {{name: web, namespace: default}}\n\
+         spec: {{chart: {{archive: {{kind: ConfigMap, name: chart}}}}}}\n"
+    );
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(apply(&env.path().join("try.yaml"), &manifest));
+    let run = |line: &str| env.pintle(&format!("{line} --kubeconfig try.yaml"));
+    until("the request becomes ready", || run("request list").contains("True"));
+    assert!(run("list").contains("web-1.0.0"));
+    let elsewhere = env.pintle("controller run --kubeconfig try.yaml --write-kubeconfig other.yaml");
+    assert!(
+        elsewhere.starts_with("exit 2\n") && elsewhere.contains("--cluster embedded:FILE"),
+        "{elsewhere}"
+    );
+}
+
+#[test]
 fn a_helm_release_of_flux_becomes_a_request() {
     let env = TestEnv::new();
     env.write(

@@ -438,10 +438,13 @@ fn debug_shows_only_the_selected_templates_when_rendering_fails() {
     env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n")
         .write("web/templates/bad.yaml", "a: {{ .Values.none.such }}\n");
     let failed = env.helm("template web --debug --show-only templates/bad.yaml");
-    assert!(failed.starts_with("exit 1\n--- stderr\nError: "), "{failed}");
+    assert!(
+        failed.starts_with("exit 1\n--- stderr\nlevel=DEBUG ") && failed.contains("\nError: "),
+        "{failed}"
+    );
     // With --debug, output that is not YAML is shown.
     env.write("web/templates/bad.yaml", "a: b: c\n").write("web/templates/good.yaml", "kind: A\n");
-    assert_snapshot!(env.helm("template web --debug --show-only templates/bad.yaml"), @"
+    assert_snapshot!(env.helm("template web --debug --show-only templates/bad.yaml"), @r#"
     exit 1
     --- stdout
     ---
@@ -450,11 +453,14 @@ fn debug_shows_only_the_selected_templates_when_rendering_fails() {
 
 
     --- stderr
+    level=DEBUG msg="Original chart version" version=""
+    level=DEBUG msg="Chart path" path={here}/web
     Error: YAML parse error on web/templates/bad.yaml: error converting YAML to JSON: yaml: mapping values are not allowed in this context
-    ");
+    "#);
+    let failed = env.helm("template web --debug --show-only templates/none.yaml");
     assert!(
-        env.helm("template web --debug --show-only templates/none.yaml")
-            .starts_with("exit 1\n--- stderr\nError: YAML")
+        failed.starts_with("exit 1\n--- stderr\nlevel=DEBUG ") && failed.contains("\nError: YAML"),
+        "{failed}"
     );
 }
 

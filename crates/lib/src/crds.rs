@@ -60,7 +60,7 @@ pub(crate) async fn install(
     for crd in &chart.crds() {
         session.record_objects.check_text(&crd.file.data, &crd.path, reporter)?;
     }
-    apply(session, &steps(session, chart, namespace, policy).await?, method).await
+    apply(session, &steps(session, chart, namespace, policy).await?, method, reporter).await
 }
 
 /// Decides what is done about each CRD of a chart.
@@ -130,7 +130,12 @@ async fn step(cluster: &Cluster, object: Object, path: &str, policy: CrdPolicy) 
 ///
 /// # Errors
 /// The definitions whose update would lose something, or the first one that the API server rejects.
-pub(crate) async fn apply(session: &Session, steps: &[CrdStep], method: Method) -> Result<()> {
+pub(crate) async fn apply(
+    session: &Session,
+    steps: &[CrdStep],
+    method: Method,
+    reporter: &mut dyn Reporter,
+) -> Result<()> {
     let unsafe_updates: Vec<(String, Vec<String>)> = steps
         .iter()
         .filter(|step| !step.problems.is_empty())
@@ -142,18 +147,23 @@ pub(crate) async fn apply(session: &Session, steps: &[CrdStep], method: Method) 
     let (mut made, mut kinds) = (Vec::new(), Vec::new());
     for step in steps {
         let object = &step.object;
-        let applied = match step.action {
-            CrdAction::Leave => continue,
+        let left_alone = match step.action {
+            CrdAction::Leave => Ok(true),
             CrdAction::ApplyAsHelm | CrdAction::Create => {
                 deploy::create_or_apply(session, object, method).await
             }
             CrdAction::Update(conflicts) => {
                 let options =
                     ApplyOptions { upgrade_field_manager: true, conflicts, ..ApplyOptions::default() };
-                session.cluster.execute(&step.update(), &options).await.map(drop).map_err(Error::from)
+                session.cluster.execute(&step.update(), &options).await.map(|_| false).map_err(Error::from)
             }
         };
-        applied.map_err(|error| failed(&step.path, error.to_string()))?;
+        if left_alone.map_err(|error| failed(&step.path, error.to_string()))? {
+            reporter.debug("CRD is already present. Skipping", &[("crd", &step.path)]);
+        }
+        if step.action == CrdAction::Leave {
+            continue;
+        }
         made.push(object.id());
         kinds.extend(Resource::from_crd(object));
     }

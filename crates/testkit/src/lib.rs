@@ -1,11 +1,12 @@
 //! Test support: the corpus of real charts and recorded Helm behaviour, text mutation, counted
-//! instructions, the real Helm, and skipping of tests.
+//! instructions, pages for users as tests, the real Helm, and skipping of tests.
 //!
 //! The corpus is in `../shared` next to the repository, or where `PINTLE_CORPUS` points. Tests pass without it: those
 //! that need it report that they are skipped.
 #![allow(clippy::disallowed_methods, reason = "tests take their settings from the environment")]
 
 mod cluster;
+pub mod guide;
 mod instructions;
 mod mutation;
 mod reference;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::bench::{keep, median, millis};
+use crate::bench::{keep, median, millis, wall_time};
 use crate::cluster::{self, Cluster, ClusterSpec, Level, RELEASES};
 use crate::e2e::Guard;
 use crate::helm::{VERSION, helm};
@@ -122,17 +122,7 @@ impl BenchEnv {
     /// The wall time from the start of a program until all of its output is read.
     fn time(&self, program: &Path, namespace: &str, arguments: &[&str]) -> Result<Duration> {
         let mut command = self.command(program, namespace);
-        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let start = Instant::now();
-        let mut child = command.spawn().with_context(|| format!("cannot run {}", program.display()))?;
-        let mut stdout = child.stdout.take().context("no pipe")?;
-        std::io::copy(&mut stdout, &mut std::io::sink())?;
-        let status = child.wait()?;
-        let wall = start.elapsed();
-        if !status.success() {
-            bail!("{command:?} ended with {status}");
-        }
-        Ok(wall)
+        wall_time(command.args(arguments))
     }
 
     /// The life cycle of a chart with many objects.

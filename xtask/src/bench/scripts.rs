@@ -7,11 +7,11 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::bench::{keep, millis, write_umbrella};
+use crate::bench::{keep, millis, wall_time, write_umbrella};
 use crate::helm::bare;
 use crate::instructions::collected;
 use crate::shell::{dist_binary, print_line, root};
@@ -126,7 +126,9 @@ fn measure(program: &Path, variants: &[Variant], rounds: usize) -> Result<Vec<Co
         for turn in 0..variants.len() {
             // The run after the heaviest variant is slower (caches, page cache), so the order rotates.
             let number = (round + turn) % variants.len();
-            least[number] = wall_time(program, &variants[number])?.min(least[number]);
+            let mut command = bare(program);
+            words(&mut command, &variants[number]);
+            least[number] = wall_time(&mut command)?.min(least[number]);
         }
     }
     let has_valgrind = Command::new("valgrind").arg("--version").output().is_ok();
@@ -139,22 +141,6 @@ fn measure(program: &Path, variants: &[Variant], rounds: usize) -> Result<Vec<Co
 
 fn words(command: &mut Command, variant: &Variant) {
     command.args(["template", "demo"]).arg(&variant.chart).args(variant.flags).stdin(Stdio::null());
-}
-
-/// The wall time from the start of the program until all of its output is read.
-fn wall_time(program: &Path, variant: &Variant) -> Result<Duration> {
-    let mut command = bare(program);
-    words(&mut command, variant);
-    let start = Instant::now();
-    let mut child = command.stdout(Stdio::piped()).spawn().context("cannot run the program")?;
-    let mut stdout = child.stdout.take().context("no pipe")?;
-    let printed = std::io::copy(&mut stdout, &mut std::io::sink())?;
-    let status = child.wait()?;
-    let wall = start.elapsed();
-    if !status.success() || printed == 0 {
-        bail!("the program failed on {}: {status}", variant.chart.display());
-    }
-    Ok(wall)
 }
 
 fn instructions(program: &Path, variant: &Variant) -> Result<u64> {

@@ -92,6 +92,6 @@ For every session, add the same line to your profile.",
 
 fn print(invocation: &mut Invocation<'_>, shell: Shell) -> Result<(), Failure> {
     let described = !invocation.flags.on(names::NO_DESCRIPTIONS);
-    let text = script(shell, invocation.personality.program(), described);
+    let text = script(shell, invocation.personality.program(), invocation.called_as, described);
     invocation.ui.print(&text)
 }

@@ -4,11 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pintle::cluster::crds;
+use pintle::embedded::Api;
 use pintle_controller::{Health, Log, Options};
 use pintle_tree::LogLine;
 
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::{Connection, Signals, proxies};
+use crate::embedded::server::{self, Server};
 use crate::env::Home;
 use crate::failure::Failure;
 use crate::flag::{Flag, FlagCompletion, Kind, names};
@@ -32,7 +34,10 @@ static RUN: Command = Command {
 Run the controller with your own rights until it is stopped, to try it from your machine. Missing CRDs are installed. It takes
 part in no leader election: do not run it beside another controller that watches the same requests.
 
-    {program} controller run --cluster embedded:web.db
+An embedded cluster belongs to the process that has it open. With --write-kubeconfig it is served meanwhile, so that other
+commands and kubectl can use it.
+
+    {program} controller run --cluster embedded:web.db --write-kubeconfig web.yaml
     {program} controller run --namespace apps --as deployer",
     operands: Operands::None,
     completion: ArgCompletion::Nothing,
@@ -52,6 +57,10 @@ static OWN: &[Flag] = &[
     Flag::switch(
         names::WATCH_VALUES,
         "follow changes of ConfigMaps and Secrets with the label helm.sh/watch=true",
+    ),
+    Flag::text(
+        names::WRITE_KUBECONFIG,
+        "serve the embedded cluster on a port of this machine, and write a kubeconfig for it to this file",
     ),
 ];
 
@@ -82,12 +91,41 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             line.message
         ));
     });
-    let stop = async {
-        match Signals::new() {
-            Ok(mut signals) => signals.next().await,
-            Err(_) => std::future::pending().await,
+    let server = bind_server(invocation, &connection)?;
+    let controller = pintle_controller::run(cluster, options, Health::default(), log, Signals::received());
+    connection.try_run(async {
+        tokio::select! {
+            ran = controller => ran.map_err(|error| Failure::run_time(error.to_string())),
+            served = serve(server, connection.embedded.as_ref()) => served,
         }
-    };
-    let ran = connection.try_run(pintle_controller::run(cluster, options, Health::default(), log, stop));
-    ran.map_err(|error| Failure::run_time(error.to_string()))
+    })
+}
+
+/// The port of an embedded cluster that other programs are to use.
+fn bind_server(invocation: &mut Invocation<'_>, connection: &Connection) -> Result<Option<Server>, Failure> {
+    let file = invocation.flags.text(names::WRITE_KUBECONFIG).to_owned();
+    match (&connection.embedded, file.as_str()) {
+        (None, "") => Ok(None),
+        (None, _) => Err(Failure::usage("--write-kubeconfig is for an embedded cluster")
+            .hint("choose one with `--cluster embedded:FILE`; a real cluster has a kubeconfig already")),
+        (Some(_), "") => {
+            invocation.ui.note("no other program can use this cluster; --write-kubeconfig FILE serves it");
+            Ok(None)
+        }
+        (Some(_), file) => {
+            let server = connection.try_run(Server::bind(server::address("127.0.0.1:0")?, false))?;
+            server.write_kubeconfig(file)?;
+            invocation.ui.print(&format!("export KUBECONFIG={file}\n"))?;
+            invocation.ui.flush()?;
+            Ok(Some(server))
+        }
+    }
+}
+
+/// Serves the cluster, if it is to be served, and never ends otherwise.
+async fn serve(server: Option<Server>, api: Option<&Api>) -> Result<(), Failure> {
+    match (server, api) {
+        (Some(server), Some(api)) => server.serve(api, std::future::pending()).await,
+        _ => std::future::pending().await,
+    }
 }

@@ -31,8 +31,8 @@ Without operands, all charts below the current directory are documented. A chart
 layout. With --check, nothing is written, and the command fails if a README is not up to date. Every flag can also be set
 in the environment, as in HELM_DOCS_SORT_VALUES_ORDER=file.
 
-With --type or --dir, write a page for each command into an existing directory instead, as Markdown or as manual pages, or
-the completion script of bash:
+With --type or --dir, write a page for each command into a directory instead, as Markdown or as manual pages, or the
+completion script of bash:
 
     {program} docs --type man --dir man1",
     completion: ArgCompletion::Chart,

@@ -76,7 +76,7 @@ pub(crate) fn request_of(
     mode: DryRun,
     deploy: DeployOptions,
 ) -> Result<InstallRequest, Failure> {
-    let chart = PathBuf::from(chart_reference::locate(invocation, reference)?);
+    let chart = PathBuf::from(chart_reference::locate_reported(invocation, reference)?);
     request_for(invocation, chart, mode, deploy)
 }
 
@@ -204,7 +204,8 @@ pub(super) fn name_for(reference: &str, flags: &Parsed) -> Result<String, Failur
     if flags.on(names::GENERATE_NAME) {
         return Ok(generated_name(reference, clock::now()));
     }
-    Err(Failure::usage("must either provide a name or specify --generate-name"))
+    Err(Failure::usage("must either provide a name or specify --generate-name")
+        .hint("usage: install NAME CHART, where CHART is a folder, an archive, repo/name or a URL"))
 }
 
 /// The last part of the reference up to its first dot, and the Unix time, as Helm's `--generate-name`.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use pintle::repo::{Registries, Resolved, Resolver, pull};
 
-use crate::chart_reference::no_provenance;
+use crate::chart_reference::{debug_devel, no_provenance};
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
 use crate::flag::groups::{CHART, COSIGN, DEVEL, REMOTE};
@@ -42,6 +42,7 @@ static OWN: &[Flag] = &[
 ];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    debug_devel(invocation);
     let getter = remote::getter(invocation, remote::TIMEOUT);
     for reference in invocation.flags.operands.clone() {
         let resolver = remote::resolver(invocation, &getter);

@@ -98,6 +98,7 @@ enum Part {
 
 fn run(invocation: &mut Invocation<'_>, part: Part) -> Result<(), Failure> {
     let reference = invocation.operand(0).to_owned();
+    chart_reference::debug_version(invocation, "original chart version");
     let chart = chart_reference::locate(invocation, &reference)?;
     let shown = pintle::ops::show(Path::new(&chart), &mut Reporting::new(invocation.ui))?;
     let out = match part {

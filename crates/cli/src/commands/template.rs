@@ -84,7 +84,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let live = asks_the_cluster(invocation)? || invocation.flags.on(names::VALIDATE);
     // `release-name` counts as an explicit name, so --generate-name has no effect.
     let (name, reference) = request::name_and_chart(&invocation.flags, |_| Ok("release-name".to_owned()))?;
-    let chart = PathBuf::from(chart_reference::locate(invocation, &reference)?);
+    let chart = PathBuf::from(chart_reference::locate_reported(invocation, &reference)?);
     let values = request::overrides(invocation)?;
     let post_render = post_renderer::from_flags(invocation)?;
     let flags = &invocation.flags;

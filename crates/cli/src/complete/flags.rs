@@ -90,9 +90,29 @@ pub(super) fn names(
     personality: Personality,
     unfinished: &str,
 ) -> Vec<(String, String)> {
+    let own = command_path.command.own_flags().chain([&HELP]).collect();
+    offered(own, command_path, parsed, personality, unfinished)
+}
+
+/// As [`names`], for the command of a plugin. cobra does not parse its flags, and so adds no `--help`.
+pub(super) fn names_of_plugin(
+    command_path: &CommandPath,
+    parsed: &Parsed,
+    personality: Personality,
+    unfinished: &str,
+) -> Vec<(String, String)> {
+    let own = command_path.command.own_flags().collect();
+    offered(own, command_path, parsed, personality, unfinished)
+}
+
+fn offered(
+    mut own: Vec<&Flag>,
+    command_path: &CommandPath,
+    parsed: &Parsed,
+    personality: Personality,
+    unfinished: &str,
+) -> Vec<(String, String)> {
     let is_root = !command_path.path.contains(' ');
-    let mut own: Vec<&Flag> = command_path.command.own_flags().collect();
-    own.push(&HELP);
     let mut global: Vec<&Flag> =
         GLOBAL.iter().filter(|flag| own.iter().all(|other| other.name != flag.name)).collect();
     // A global flag that Helm does not have.

@@ -33,11 +33,16 @@ impl Executor<'_> {
             self.check_options()?;
         }
         warn_about_order(state, reporter);
+        if self.deletion == Deletion::Obsolete {
+            let debug =
+                &mut |message, attributes: &[(&'static str, &str)]| reporter.debug(message, attributes);
+            self.debug_method(state.is_first(), all_new, plan.steps.len(), debug);
+        }
         let mut errors = Vec::new();
         let mut begin = 0;
         for (end, awaited) in stage_ends(state, plan) {
             for batch in batches(&plan.steps[begin..end]) {
-                errors.extend(self.apply_unless_refused(batch, state, all_new).await?);
+                errors.extend(self.apply_unless_refused(batch, state, all_new, reporter).await?);
             }
             begin = end;
             if !errors.is_empty() {
@@ -61,9 +66,10 @@ impl Executor<'_> {
         batch: &[Step<'_>],
         state: &ThreeWayState,
         all_new: bool,
+        reporter: &mut dyn Reporter,
     ) -> Result<Vec<Error>> {
         self.lease_guard.check().await?;
-        let failures = self.apply_batch(batch).await;
+        let failures = self.apply_batch(batch, all_new, reporter).await;
         if failures.is_empty() {
             // CRDs come early in Helm's order, so that objects of their kinds are in later batches.
             self.await_new_kinds(batch, state).await?;
@@ -93,13 +99,27 @@ impl Executor<'_> {
     }
 
     /// Applies the objects of one kind and returns the errors. Created objects are recorded in `self.created`.
-    async fn apply_batch(&self, batch: &[Step<'_>]) -> Vec<Error> {
+    async fn apply_batch(
+        &self,
+        batch: &[Step<'_>],
+        all_new: bool,
+        reporter: &mut dyn Reporter,
+    ) -> Vec<Error> {
         let outcomes = run_concurrently(batch, |step| self.apply_noted(step).boxed()).await;
-        outcomes.into_iter().filter_map(Result::err).collect()
+        let mut errors = Vec::new();
+        for (step, outcome) in batch.iter().zip(outcomes) {
+            match outcome {
+                Ok(written) => self.debug_written(&step.id, written, all_new, &mut |message, attributes| {
+                    reporter.debug(message, attributes);
+                }),
+                Err(error) => errors.push(error),
+            }
+        }
+        errors
     }
 
     /// Applies a step and records what it created.
-    async fn apply_noted(&self, step: &Step<'_>) -> Result<()> {
+    async fn apply_noted(&self, step: &Step<'_>) -> Result<Written> {
         let note = |list: &Mutex<Vec<ObjectId>>| lock(list).push(step.id.clone());
         if step.action == Action::Create {
             note(&self.in_flight);
@@ -108,14 +128,15 @@ impl Executor<'_> {
         // Not reached if the operation is cancelled meanwhile: then it is unknown whether the object was created, and
         // `clean_up` looks it up.
         lock(&self.in_flight).retain(|id| *id != step.id);
-        if outcome? {
+        let written = outcome?;
+        if written == Written::Created {
             note(&self.created);
         }
-        Ok(())
+        Ok(written)
     }
 
-    /// Applies a step and returns whether it created an object.
-    async fn apply_step(&self, step: &Step<'_>) -> Result<bool> {
+    /// Applies a step.
+    async fn apply_step(&self, step: &Step<'_>) -> Result<Written> {
         let mut owned = None;
         if let (Some(desired), Some(owner)) = (step.desired, self.owner().await?) {
             add_owner(owned.insert(desired.clone()), &self.version.namespace, owner);
@@ -134,11 +155,11 @@ impl Executor<'_> {
                 if self.options.wait == WaitStrategy::Watcher {
                     self.written.lock().unwrap_or_else(PoisonError::into_inner).push(written);
                 }
-                Ok(created)
+                Ok(if created { Written::Created } else { Written::Changed })
             }
-            Ok(Applied::Unchanged | Applied::Deleted | Applied::NotFound) => Ok(false),
+            Ok(Applied::Unchanged | Applied::Deleted | Applied::NotFound) => Ok(Written::Unchanged),
             Err(error) if step.action == Action::Create => Err(Error::Create(error)),
-            Err(error) => self.recreate(step, error).await.map(|()| false),
+            Err(error) => self.recreate(step, error).await.map(|()| Written::Changed),
         }
     }
 
@@ -209,6 +230,87 @@ impl Executor<'_> {
         }
     }
 
+    /// Reports how objects are created.
+    pub(super) fn debug_creation(&self, count: usize, debug: Debug<'_>) {
+        debug("creating resource(s)", &[("resources", &count.to_string())]);
+        self.debug_creation_method(debug);
+    }
+
+    fn debug_creation_method(&self, debug: Debug<'_>) {
+        match self.method {
+            Method::ServerSide => debug(
+                "using server-side apply for resource creation",
+                &[self.forced(), ("dryRun", "false"), self.validation()],
+            ),
+            Method::ClientSide => debug("using client-side apply for resource creation", &[]),
+        }
+    }
+
+    /// Reports that an object was created. Helm does so for those that server-side apply created.
+    pub(super) fn debug_created(&self, id: &ObjectId, debug: Debug<'_>) {
+        if self.method == Method::ServerSide {
+            debug("Created resource via patch", &[namespace(id), name(id), ("gvk", &gvk(id))]);
+        }
+    }
+
+    /// Reports how the objects of a plan are applied, as Helm does before the first of them.
+    fn debug_method(&self, is_first: bool, all_new: bool, count: usize, debug: Debug<'_>) {
+        match all_new {
+            true if count == 0 => return,
+            true => return self.debug_creation(count, debug),
+            false => self.debug_creation_method(debug),
+        }
+        let (is_first, migrate) = (is_first.to_string(), self.migrate.to_string());
+        match self.method {
+            _ if self.options.force_replace => {
+                debug("using resource replace update strategy", &[self.validation()]);
+            }
+            Method::ServerSide => debug(
+                "using server-side apply for resource update",
+                &[
+                    self.forced(),
+                    ("dryRun", "false"),
+                    self.validation(),
+                    ("upgradeClientSideFieldManager", &migrate),
+                ],
+            ),
+            Method::ClientSide => debug(
+                "using client-side apply for resource update",
+                &[("threeWayMergeForUnstructured", &is_first)],
+            ),
+        }
+        debug("checking resources for changes", &[("resources", &count.to_string())]);
+    }
+
+    fn forced(&self) -> (&'static str, &'static str) {
+        ("forceConflicts", if self.options.conflicts == ConflictPolicy::Take { "true" } else { "false" })
+    }
+
+    fn validation(&self) -> (&'static str, &'static str) {
+        ("fieldValidationDirective", if self.strict_fields { "Strict" } else { "Ignore" })
+    }
+
+    /// Reports what became of an object.
+    fn debug_written(&self, id: &ObjectId, written: Written, all_new: bool, debug: Debug<'_>) {
+        let (namespace, name, kind) = (namespace(id), name(id), ("kind", id.kind.as_str()));
+        match written {
+            Written::Created => {
+                self.debug_created(id, debug);
+                if !all_new {
+                    debug("created a new resource", &[namespace, name, kind]);
+                }
+            }
+            _ if self.options.force_replace => {
+                debug("replace succeeded", &[name, ("initialKind", &id.kind), kind]);
+            }
+            _ if self.method == Method::ServerSide => {
+                debug("Patched resource", &[namespace, name, ("gvk", &gvk(id))]);
+            }
+            Written::Changed => debug("patching resource", &[kind, name, namespace]),
+            Written::Unchanged => debug("no changes detected", &[kind, name]),
+        }
+    }
+
     /// Creates an object that is not part of a plan, such as a hook.
     pub(super) async fn create(&self, object: &Object) -> pintle_cluster::Result<()> {
         let step = Step {
@@ -228,6 +330,30 @@ impl Executor<'_> {
         }
         Ok(())
     }
+}
+
+/// Where decisions are reported to; see [`Reporter::debug`].
+type Debug<'a> = &'a mut dyn FnMut(&'static str, &[(&'static str, &str)]);
+
+fn namespace(id: &ObjectId) -> (&'static str, &str) {
+    ("namespace", &id.namespace)
+}
+
+fn name(id: &ObjectId) -> (&'static str, &str) {
+    ("name", &id.name)
+}
+
+/// Group, version and kind, as Go prints them.
+fn gvk(id: &ObjectId) -> String {
+    format!("{}/{}, Kind={}", id.group, id.version, id.kind)
+}
+
+/// What became of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Written {
+    Created,
+    Changed,
+    Unchanged,
 }
 
 /// Sets the release as owner if the object is in the same namespace (owner references cannot cross namespaces). Objects
@@ -307,16 +433,17 @@ pub(super) fn outcome(mut errors: Vec<Error>, separator: &'static str) -> Result
     }
 }
 
-/// Creates an object that belongs to no version, such as a namespace. An existing one is not an error.
-pub(crate) async fn create_or_apply(session: &Session, object: &Object, method: Method) -> Result<()> {
+/// Creates an object that belongs to no version, such as a namespace. An existing one is not an error; returns whether it was
+/// left alone.
+pub(crate) async fn create_or_apply(session: &Session, object: &Object, method: Method) -> Result<bool> {
     let cluster = &session.cluster;
     match method {
         Method::ServerSide => cluster.apply_object(object, false, &WriteParams::strict()).await.map(drop)?,
         Method::ClientSide => match cluster.create_object(object, &WriteParams::default()).await {
             Ok(_) => {}
-            Err(error) if error.is_already_exists() => {}
+            Err(error) if error.is_already_exists() => return Ok(true),
             Err(error) => return Err(error.into()),
         },
     }
-    Ok(())
+    Ok(false)
 }

@@ -6,7 +6,7 @@ use pintle_cluster::apply::run_concurrently;
 use pintle_cluster::{Detail, PropagationPolicy};
 use pintle_objects::{Object, ObjectId};
 use pintle_plan::sequence::Stages;
-use pintle_plan::{Action, Plan, ownership};
+use pintle_plan::{Action, Plan, RESOURCE_POLICY, ownership};
 
 use super::apply::{lock, outcome};
 use super::build::in_scope;
@@ -24,6 +24,7 @@ impl Executor<'_> {
         let removals = plan.removals.iter().filter(|step| step.action == Action::Delete);
         match self.deletion {
             Deletion::Obsolete => {
+                debug_removals(plan, reporter);
                 let removed: Vec<&ObjectId> = removals.map(|step| &step.id).collect();
                 self.delete_obsolete(&removed).await
             }
@@ -34,7 +35,7 @@ impl Executor<'_> {
                 let ids: Vec<ObjectId> = objects.iter().map(Object::id).collect();
                 // As late as possible: hooks, or other clients meanwhile, may have changed the owner.
                 let ownership = Ownership::read(&self.session.cluster, &ids, &self.version).await;
-                ownership.warn(&self.version.name, reporter);
+                ownership.log(&self.version.name, reporter);
                 self.deleted = self.delete_in_stages(&ids, stages, cascade, &ownership).await?;
                 self.kept = ownership.kept;
                 Ok(())
@@ -103,8 +104,14 @@ impl Executor<'_> {
         }
     }
 
-    /// Deletes the objects that a failed operation created (`--cleanup-on-fail`).
-    pub(crate) async fn clean_up(&mut self) -> Result<()> {
+    /// Deletes the objects that a failed operation created (`--cleanup-on-fail`). `message` is what the operation says about
+    /// it with `--debug`, and `counted` the name of their number in it.
+    pub(crate) async fn clean_up(
+        &mut self,
+        message: &'static str,
+        counted: &'static str,
+        reporter: &mut dyn Reporter,
+    ) -> Result<()> {
         let mut created = std::mem::take(&mut *lock(&self.created));
         // Requests that were in flight when the operation ended may have succeeded. Objects with our ownership labels
         // did not exist before, so they are ours to delete.
@@ -114,6 +121,30 @@ impl Executor<'_> {
         created.extend(in_flight.into_iter().filter(|id| {
             live.remove(id).is_some_and(|live| ownership::check(&live, name, namespace).is_ok())
         }));
-        self.delete_all(&created, PropagationPolicy::Background).await.map(drop)
+        if created.is_empty() {
+            return Ok(());
+        }
+        reporter.debug(message, &[(counted, &created.len().to_string())]);
+        self.delete_all(&created, PropagationPolicy::Background).await?;
+        reporter.debug("resource cleanup complete", &[]);
+        Ok(())
+    }
+}
+
+/// The attributes by which an object is named in Helm's log.
+fn attributes(id: &ObjectId) -> [(&'static str, &str); 3] {
+    [("namespace", &id.namespace), ("name", &id.name), ("kind", &id.kind)]
+}
+
+/// Reports which objects of the earlier version are deleted, and which stay because of their resource policy.
+fn debug_removals(plan: &Plan<'_>, reporter: &mut dyn Reporter) {
+    for step in &plan.removals {
+        let attributes = attributes(&step.id);
+        reporter.debug("deleting resource", &attributes);
+        if step.action == Action::Keep {
+            let [namespace, name, kind] = attributes;
+            let policy = [namespace, name, kind, ("annotation", RESOURCE_POLICY), ("value", "keep")];
+            reporter.debug("skipping delete due to annotation", &policy);
+        }
     }
 }

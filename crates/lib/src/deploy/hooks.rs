@@ -74,6 +74,8 @@ pub(super) enum HookUpdate {
     Object { id: ObjectId, state: &'static str, message: String, pods: Vec<PodProgress>, ready: bool },
     /// A log line.
     Message(LogLine),
+    /// A decision; see [`Reporter::debug`].
+    Debug(&'static str, Vec<(&'static str, String)>),
 }
 
 impl Executor<'_> {
@@ -240,12 +242,14 @@ impl Executor<'_> {
             })?;
             self.set_hook_owner(hook, object).await?;
         }
+        self.debug_creation(objects.len(), &mut |message, attributes| debug(&updates, message, attributes));
         for object in &objects {
             self.create(object).await.map_err(|source| Error::HookCreation {
                 event: event.as_str(),
                 path: hook.path.clone(),
                 cause: Box::new(source.into()),
             })?;
+            self.debug_created(&object.id(), &mut |message, attributes| debug(&updates, message, attributes));
         }
         let shows = hook.shows_log(LogPolicy::Failed) || hook.shows_log(LogPolicy::Succeeded);
         let stream = match self.options.logs {
@@ -357,6 +361,13 @@ fn is_record_of(stored: &StoredHook, hook: &Hook) -> bool {
 }
 
 /// Reports the updates that are left in the channel.
+/// Sends a decision on its way to the reporter.
+fn debug(updates: &UnboundedSender<HookUpdate>, message: &'static str, attributes: &[(&'static str, &str)]) {
+    let attributes = attributes.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+    // The receiver is dropped only when the operation was cancelled.
+    let _ = updates.send(HookUpdate::Debug(message, attributes));
+}
+
 fn drain(updates: &mut UnboundedReceiver<HookUpdate>, reporter: &mut dyn Reporter) {
     while let Ok(update) = updates.try_recv() {
         emit(reporter, update);
@@ -371,5 +382,10 @@ fn emit(reporter: &mut dyn Reporter, update: HookUpdate) {
             reporter.object_progress(&ObjectProgress { id, state, message, pods, ready });
         }
         HookUpdate::Message(line) => reporter.log(line),
+        HookUpdate::Debug(message, attributes) => {
+            let attributes: Vec<(&'static str, &str)> =
+                attributes.iter().map(|(name, value)| (*name, value.as_str())).collect();
+            reporter.debug(message, &attributes);
+        }
     }
 }

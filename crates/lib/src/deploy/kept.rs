@@ -1,7 +1,6 @@
 //! What an uninstall leaves in the cluster: objects that their resource policy keeps, that the release does not own, or
 //! whose owner cannot be read.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use pintle_cluster::{Cluster, Detail};
@@ -79,7 +78,8 @@ impl KeptObjects {
 /// Which objects of a release it owns.
 #[derive(Debug, Default)]
 pub(crate) struct Ownership {
-    owned: BTreeSet<ObjectId>,
+    /// In the order of deletion.
+    owned: Vec<ObjectId>,
     /// The objects that exist and are not deleted.
     pub(crate) kept: KeptObjects,
 }
@@ -103,7 +103,7 @@ impl Ownership {
             }
             let Some(live) = read.live.get(id) else { continue };
             if ownership::check(live, &version.name, &version.namespace).is_ok() {
-                ownership.owned.insert(id.clone());
+                ownership.owned.push(id.clone());
             } else {
                 let owner = ownership::owner(live);
                 let owner = owner.map(|(name, namespace)| (name.to_owned(), namespace.to_owned()));
@@ -118,8 +118,8 @@ impl Ownership {
         ids.iter().filter(|id| self.owned.contains(id)).cloned().collect()
     }
 
-    /// Logs a warning for each object that is not deleted, in Helm's words.
-    pub(crate) fn warn(&self, release: &str, reporter: &mut dyn Reporter) {
+    /// Logs what becomes of each object, in Helm's words: a warning for those that are not deleted.
+    pub(crate) fn log(&self, release: &str, reporter: &mut dyn Reporter) {
         let attributes = |id: &ObjectId| [described(id), vec![("release", release.to_owned())]].concat();
         for NotOwnedObject { id, .. } in &self.kept.not_owned {
             let text = "skipping delete of resource not owned by this release";
@@ -131,10 +131,15 @@ impl Ownership {
             let text = "skipping delete of resource because ownership could not be verified";
             reporter.log_listed(LogLine::warn(text, attributes));
         }
+        for id in &self.owned {
+            let attributes = [("kind", id.kind.as_str()), ("name", &id.name), ("namespace", &id.namespace)];
+            let attributes = [&attributes[..], &[("release", release)]].concat();
+            reporter.debug("deleting resource owned by this release", &attributes);
+        }
     }
 
-    /// As [`Ownership::warn`], for a dry run.
-    pub(crate) fn warn_of_dry_run(&self, release: &str, reporter: &mut dyn Reporter) {
+    /// As [`Ownership::log`], for a dry run.
+    pub(crate) fn log_dry_run(&self, release: &str, reporter: &mut dyn Reporter) {
         let heading = |count: usize| vec![("release", release.to_owned()), ("count", count.to_string())];
         let KeptObjects { not_owned, not_verified, .. } = &self.kept;
         if !not_owned.is_empty() {
@@ -152,6 +157,14 @@ impl Ownership {
             let attributes = [described(id), vec![("error", reason.clone())]].concat();
             let text = "dry-run: would skip resource (ownership could not be verified)";
             reporter.log_listed(LogLine::warn(text, attributes));
+        }
+        if !self.owned.is_empty() {
+            let count = self.owned.len().to_string();
+            reporter.debug("dry-run: resources would be deleted", &[("release", release), ("count", &count)]);
+        }
+        for id in &self.owned {
+            let attributes = [("kind", id.kind.as_str()), ("name", &id.name), ("namespace", &id.namespace)];
+            reporter.debug("dry-run: would delete resource", &attributes);
         }
     }
 }

@@ -412,7 +412,7 @@ async fn create_namespace(session: &Session, request: &InstallRequest) -> Result
     let mut namespace = Object::from_id(&ObjectId::new("v1", "Namespace", "", &request.namespace));
     // Helm sets this label, too.
     namespace.set_label("name", &request.namespace);
-    deploy::create_or_apply(session, &namespace, request.method).await
+    deploy::create_or_apply(session, &namespace, request.method).await.map(drop)
 }
 
 /// Deploys the version and records the outcome.
@@ -453,6 +453,8 @@ async fn failed(
     if !is_ours || !request.rollback_on_failure {
         return error;
     }
+    let text = "install failed and rollback-on-failure is set, uninstalling release";
+    reporter.debug(text, &[("release", &request.name)]);
     let undo = UninstallRequest {
         name: request.name.clone(),
         namespace: request.namespace.clone(),

@@ -84,6 +84,8 @@ pub async fn rollback(
         });
     }
     let dry_run = request.dry_run.is_dry_run();
+    let name = [("name", request.name.as_str())];
+    reporter.debug("preparing rollback", &name);
     let found = Records::find_for_update(session, &request.namespace, &request.name, dry_run).await;
     let (records, mut history) = found?;
     if history.is_empty() {
@@ -94,10 +96,14 @@ pub async fn rollback(
         ensure_unlocked(&records, last).await?;
     }
     let (current, source) = load_both(&records, history.last().map_or(0, |last| last.number), number).await?;
+    let (from, to) = (current.number.to_string(), number.to_string());
+    reporter.debug("rolling back", &[name[0], ("currentVersion", &from), ("targetVersion", &to)]);
     let method = request.method.resolve(&source.apply_method);
     let version = next_version(session, &current, source, method, &request.description);
     session.record_objects.check_version(&version, reporter)?;
     if dry_run {
+        reporter.debug("performing rollback", &name);
+        reporter.debug("dry run", &name);
         return Ok(version);
     }
     let session = &session.with_stored_scripts(&version, request.deploy.timeout).await?;
@@ -244,8 +250,14 @@ async fn run(
         state.add_orphans(session, &unfinished).await?;
         Ok::<_, Error>((state, unfinished))
     };
+    let name = [("name", request.name.as_str())];
+    reporter.debug("creating rolled back release", &name);
     let (begun, loaded) = futures::join!(executor.begin(history, request.max_history), load);
     begun?;
+    reporter.debug("performing rollback", &name);
+    if !request.deploy.hooks {
+        reporter.debug("rollback hooks disabled", &name);
+    }
     let outcome = async {
         let (state, unfinished) = loaded?;
         let plan = state.plan()?;
@@ -255,11 +267,21 @@ async fn run(
     match outcome.await {
         Ok(_) => {
             let text = executor.version.info.description.clone();
+            debug_superseded(history, executor.version.number, reporter);
             records.supersede_all_but(executor.version.number, history, &current).await?;
+            reporter.debug("updating status for rolled back release", &name);
             executor.finish(Outcome::Deployed(text)).await?;
             Ok(executor.version)
         }
         Err(error) => Err(failed(request, &mut executor, &mut current, error, reporter).await),
+    }
+}
+
+/// Reports which versions are no longer the deployed one.
+pub(super) fn debug_superseded(history: &[Summary], newest: u64, reporter: &mut dyn Reporter) {
+    let deployed = history.iter().filter(|old| old.status == Status::Deployed && old.number != newest);
+    for old in deployed {
+        reporter.debug("superseding previous deployment", &[("version", &old.number.to_string())]);
     }
 }
 
@@ -288,7 +310,8 @@ async fn failed(
     if is_ours
         && request.cleanup_on_fail
         && !waited
-        && let Err(second) = executor.clean_up().await
+        && let Err(second) =
+            executor.clean_up("cleanup on fail set, cleaning up resources", "count", reporter).await
     {
         return Error::CleanUpFailed {
             operation: "rollback",

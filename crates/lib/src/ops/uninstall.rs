@@ -12,6 +12,7 @@ use pintle_plan::Removal;
 use pintle_release::{ReleaseVersion, Status, Summary};
 
 use super::name;
+use super::rollback::debug_superseded;
 use crate::deploy::{
     self, Deletion, Executor, HookEvents, KeptObjects, Outcome, Ownership, ThreeWayState,
 };
@@ -123,6 +124,10 @@ pub async fn uninstall(
     if version.info.status == Status::Uninstalled {
         return purge_uninstalled(session, &records, request, &history, version).await.map(Some);
     }
+    reporter.debug("uninstall: deleting release", &[("name", &request.name)]);
+    if !request.deploy.hooks {
+        reporter.debug("delete hooks disabled", &[("release", &request.name)]);
+    }
     let session = &session.with_stored_scripts(&version, request.deploy.timeout).await?;
     let outcome = run(session, request, &records, &history, version, reporter).await;
     session.finish(outcome, reporter).map(Some)
@@ -159,7 +164,7 @@ async fn kept_by_dry_run(
     if let Ok(objects) = deploy::in_scope(&session.cluster, delete, &version.namespace).await {
         let ids: Vec<ObjectId> = objects.iter().map(Object::id).collect();
         ownership = Ownership::read(&session.cluster, &ids, version).await;
-        ownership.warn_of_dry_run(&version.name, reporter);
+        ownership.log_dry_run(&version.name, reporter);
     }
     KeptObjects { by_policy: keep, ..ownership.kept }
 }
@@ -223,12 +228,29 @@ async fn run(
     let plan = state.plan()?;
     executor.terminate_hooks_of_failed(unfinished.iter().chain([&before])).await;
     match executor.deploy(&state, &plan, EVENTS, reporter).await {
-        Ok(problems) => finish(request, records, history, executor, &before, problems, &removal).await,
+        Ok(problems) => {
+            debug_records(request, history, &before, reporter);
+            finish(request, records, history, executor, &before, problems, &removal).await
+        }
         Err(error) => {
             // The caller already gets an error; one about the lease would hide it.
             let _ = executor.release_lease().await;
             Err(error)
         }
+    }
+}
+
+/// Reports what happens to the records.
+fn debug_records(
+    request: &UninstallRequest,
+    history: &[Summary],
+    before: &ReleaseVersion,
+    reporter: &mut dyn Reporter,
+) {
+    if request.keep_history {
+        debug_superseded(history, before.number, reporter);
+    } else {
+        reporter.debug("purge requested", &[("release", &request.name)]);
     }
 }
 

@@ -83,6 +83,7 @@ pub async fn upgrade(
     if !name::is_valid(&target.name) {
         return Err(Error::InvalidName { prefix: "release name is invalid", name: target.name.clone() });
     }
+    reporter.debug("preparing upgrade", &[("name", &target.name)]);
     let outcome = Upgrade::new(session, request).await?.run(chart, user, reporter).await;
     let version = session.finish(outcome, reporter)?;
     Ok(Upgraded { version, installed: false })
@@ -167,6 +168,8 @@ struct Upgrade<'s> {
     /// Further versions whose objects may be in the cluster.
     unfinished: Vec<ReleaseVersion>,
     method: Method,
+    /// How the newest version was applied, as its record says.
+    last_method: String,
 }
 
 impl<'s> Upgrade<'s> {
@@ -205,7 +208,8 @@ impl<'s> Upgrade<'s> {
         };
         let method = request.method.resolve(&earlier);
         let unfinished = records.unfinished(&history, base.number).await?;
-        Ok(Upgrade { session, request, records, history, last, base, unfinished, method })
+        let last_method = earlier;
+        Ok(Upgrade { session, request, records, history, last, base, unfinished, method, last_method })
     }
 
     async fn run(self, chart: Chart, user: Map<Node>, reporter: &mut dyn Reporter) -> Result<ReleaseVersion> {
@@ -283,10 +287,13 @@ impl<'s> Upgrade<'s> {
     async fn deploy(self, prepared: Prepared, reporter: &mut dyn Reporter) -> Result<ReleaseVersion> {
         let target = &self.request.target;
         let mut version = self.next_version(&prepared, reporter)?;
+        self.debug_method(reporter);
+        reporter.debug("performing update", &[("name", &target.name)]);
         let mut state = self.load(&version).await?;
         let mut plan = plan_of(&state)?;
         deploy::emit(self.session, LifecycleEvent::PostValidate, &version, &prepared.context).await?;
         if target.dry_run.is_dry_run() {
+            reporter.debug("dry run for release", &[("name", &target.name)]);
             version.info.description = described(&target.description, "Dry run complete");
             return Ok(version);
         }
@@ -317,12 +324,17 @@ impl<'s> Upgrade<'s> {
             after: (HookEvent::PostUpgrade, "post-upgrade hooks failed"),
         };
         executor.check_hooks(&events)?;
+        reporter.debug("creating upgraded release", &[("name", &target.name)]);
         executor.begin(&self.history, self.request.max_history).await?;
+        if !deploy_options.hooks {
+            reporter.debug("upgrade hooks disabled", &[("name", &target.name)]);
+        }
         executor.terminate_hooks_of_failed(self.unfinished.iter().chain([&self.base])).await;
         match executor.deploy(state, plan, events, reporter).await {
             Ok(_) => {
                 let text = described(&target.description, "Upgrade complete");
                 executor.supersede(&mut self.base.clone()).await?;
+                reporter.debug("updating status for upgraded release", &[("name", &target.name)]);
                 executor.finish(Outcome::Deployed(text)).await?;
                 Ok(executor.version)
             }
@@ -345,9 +357,35 @@ impl<'s> Upgrade<'s> {
         Ok(state)
     }
 
+    /// Reports who merges changes into live objects, and who did so far.
+    fn debug_method(&self, reporter: &mut dyn Reporter) {
+        let by_server = (self.method == Method::ServerSide).to_string();
+        let attributes =
+            [("server_side_apply", by_server.as_str()), ("previous_release_apply_method", &self.last_method)];
+        reporter.debug("determined release apply method", &attributes);
+    }
+
+    /// Reports where the user's values come from.
+    fn debug_values(&self, is_copied: bool, reporter: &mut dyn Reporter) {
+        match self.request.values_policy {
+            ValuesPolicy::Reset => reporter.debug("resetting values to the chart's original version", &[]),
+            ValuesPolicy::Reuse => reporter.debug("reusing the old release's values", &[]),
+            ValuesPolicy::ResetThenReuse => {
+                reporter.debug("merging values from old release to new values", &[]);
+            }
+            ValuesPolicy::ReuseIfNoneGiven if is_copied => {
+                let number = self.base.number.to_string();
+                let attributes = [("name", self.base.name.as_str()), ("version", &number)];
+                reporter.debug("copying values from old release", &attributes);
+            }
+            ValuesPolicy::ReuseIfNoneGiven => {}
+        }
+    }
+
     /// Returns the user's values, merged with those of the earlier version as the policy demands.
     fn values(&self, chart: &mut Chart, new: Map<Node>, reporter: &mut dyn Reporter) -> Result<Map<Node>> {
         let old = self.base.config.clone().unwrap_or_default();
+        self.debug_values(new.is_empty() && !old.is_empty(), reporter);
         let mut log = Vec::new();
         let values = match self.request.values_policy {
             ValuesPolicy::Reset => new,
@@ -452,7 +490,7 @@ async fn failed(
         return error;
     }
     if request.cleanup_on_fail
-        && let Err(second) = executor.clean_up().await
+        && let Err(second) = executor.clean_up("cleanup on fail set", "cleaning_resources", reporter).await
     {
         return Error::CleanUpFailed {
             operation: "upgrade",
@@ -463,6 +501,8 @@ async fn failed(
     if !target.rollback_on_failure {
         return error;
     }
+    let text = "Upgrade failed and rollback-on-failure is set, rolling back to previous successful release";
+    reporter.debug(text, &[]);
     roll_back(session, request, executor.options, error, reporter).await
 }
 

@@ -142,7 +142,7 @@ impl Rehearsing<'_> {
 
     async fn create_namespace(&self) -> Result<()> {
         let namespace = Object::from_id(&ObjectId::new("v1", "Namespace", "", &self.request.namespace));
-        crate::deploy::create_or_apply(self.session, &namespace, crate::Method::ServerSide).await
+        crate::deploy::create_or_apply(self.session, &namespace, crate::Method::ServerSide).await.map(drop)
     }
 
     fn deploy_options(&self) -> DeployOptions {

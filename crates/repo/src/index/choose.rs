@@ -1,7 +1,7 @@
 //! Which version of a chart is meant.
 
 use pintle_semver::{Constraint, Version};
-use pintle_tree::LogLine;
+use pintle_tree::{LogLevel, LogLine};
 
 use super::catalog::VersionHead;
 
@@ -44,17 +44,22 @@ pub(super) fn choose(name: &str, versions: &[VersionHead], wanted: &str) -> Resu
     let Some(at) = versions.iter().position(fits) else {
         return Err(format!("no chart version found for {name}-{wanted}"));
     };
-    let log = (!wanted.is_empty() && !is_range(wanted)).then(|| {
-        LogLine::warn(
+    Ok(Chosen { at, log: (!wanted.is_empty()).then(|| remark(name, wanted, &versions[at].version)) })
+}
+
+/// What Helm logs about a version that is not the one that was named.
+fn remark(name: &str, wanted: &str, selected: &str) -> LogLine {
+    let (level, message, asked) = match is_range(wanted) {
+        true => (LogLevel::Debug, "selected version matching constraint", "constraint"),
+        false => (
+            LogLevel::Warn,
             "unable to find exact version requested; falling back to closest available version",
-            vec![
-                ("chart", name.to_owned()),
-                ("requested", wanted.to_owned()),
-                ("selected", versions[at].version.clone()),
-            ],
-        )
-    });
-    Ok(Chosen { at, log })
+            "requested",
+        ),
+    };
+    let attributes =
+        vec![("chart", name.to_owned()), (asked, wanted.to_owned()), ("selected", selected.to_owned())];
+    LogLine { level, message: message.into(), attributes }
 }
 
 /// Whether a version looks like a range; only its characters are examined.
@@ -81,7 +86,11 @@ mod tests {
     fn pick(versions: &[&str], wanted: &str) -> String {
         match choose("c", &heads(versions), wanted) {
             Ok(chosen) => {
-                let mark = if chosen.log.is_some() { "!" } else { "" };
+                let mark = match chosen.log.map(|line| line.level) {
+                    Some(LogLevel::Warn) => "!",
+                    Some(_) => "?",
+                    None => "",
+                };
                 format!("{}{mark}", versions[chosen.at])
             }
             Err(error) => error,
@@ -93,10 +102,10 @@ mod tests {
         let all = ["2.0.0-rc1", "1.2.0", "1.1.0+b", "1.1.0+a", "1.0.0"];
         assert_eq!(pick(&all, ""), "1.2.0");
         assert_eq!(pick(&all, "1.1.0+a"), "1.1.0+a");
-        assert_eq!(pick(&all, "^1.0.0, <1.2"), "1.1.0+b");
+        assert_eq!(pick(&all, "^1.0.0, <1.2"), "1.1.0+b?");
         assert_eq!(pick(&all, "1"), "1.2.0!");
-        assert_eq!(pick(&all, "1.x"), "1.2.0");
-        assert_eq!(pick(&all, ">0.0.0-0"), "2.0.0-rc1");
+        assert_eq!(pick(&all, "1.x"), "1.2.0?");
+        assert_eq!(pick(&all, ">0.0.0-0"), "2.0.0-rc1?");
         assert_eq!(pick(&all, "3.0.0"), "no chart version found for c-3.0.0");
         assert_eq!(pick(&["1.0.0-a"], ""), "no chart version found for c-");
         assert_eq!(pick(&[], ""), "no chart version found");

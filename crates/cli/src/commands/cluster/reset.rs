@@ -37,12 +37,17 @@ pub(super) fn file_of(chosen: Option<Embedded>) -> Result<(Embedded, PathBuf), F
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let chosen = embedded::from_flags(&invocation.flags, invocation.environment)?;
     let (cluster, file) = file_of(chosen)?;
-    if file.exists() {
+    let existed = file.exists();
+    if existed {
         // Opening it verifies that it is a store and that no other process uses it.
         drop(connect::runtime()?.block_on(cluster.open())?);
         std::fs::remove_file(&file).map_err(|error| {
             Failure::run_time(format!("cannot delete `{}`: {}", file.display(), reason(&error)))
         })?;
     }
-    invocation.ui.print(&format!("{} is empty\n", file.display()))
+    let text = match existed {
+        true => "was deleted; the next command that writes starts with an empty cluster",
+        false => "does not exist; there is nothing to reset",
+    };
+    invocation.ui.print(&format!("{} {text}\n", file.display()))
 }

@@ -1,16 +1,11 @@
 //! `cluster serve`: the embedded cluster on a port.
 
-use std::net::SocketAddr;
-use std::path::Path;
-
 use pintle::embedded::Pace;
-use pintle::embedded::serve::{self, Identity, Settings};
-use rand::RngCore as _;
-use rand::rngs::OsRng;
 
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::{self, Signals};
-use crate::failure::{Failure, reason};
+use crate::embedded::server::{self, Server};
+use crate::failure::Failure;
 use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
 use crate::{embedded, request};
@@ -57,61 +52,20 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         "real" => Pace::Real,
         other => return Err(Failure::usage(format!("invalid pace `{other}`")).hint("use fast or real")),
     };
-    let address = address(flags.text(names::ADDRESS))?;
+    let address = server::address(flags.text(names::ADDRESS))?;
     let file = flags.text(names::WRITE_KUBECONFIG).to_owned();
     let insecure = flags.on(names::INSECURE);
     let runtime = connect::runtime()?;
     runtime.block_on(async {
         let api = cluster.open().await?;
-        let failed = |error: std::io::Error| {
-            Failure::run_time(format!("cannot listen at {address}: {}", reason(&error)))
-        };
-        let listener = tokio::net::TcpListener::bind(address).await.map_err(failed)?;
-        let local = listener.local_addr().map_err(failed)?;
-        let identity = if insecure { None } else { Some(identity(local)?) };
-        let text = serve::kubeconfig(local, identity.as_ref());
-        let settings = Settings { identity, ..Settings::default() };
+        let server = Server::bind(address, insecure).await?;
         if file.is_empty() {
-            invocation.ui.print(&text)?;
+            invocation.ui.print(&server.kubeconfig)?;
         } else {
-            crate::private_file::write(Path::new(&file), text.as_bytes())
-                .map_err(|error| Failure::run_time(format!("cannot write `{file}`: {}", reason(&error))))?;
+            server.write_kubeconfig(&file)?;
             invocation.ui.print(&format!("export KUBECONFIG={file}\n"))?;
         }
         invocation.ui.flush()?;
-        let end = async {
-            match Signals::new() {
-                Ok(mut signals) => signals.next().await,
-                Err(_) => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            served = serve::serve(api.clone(), listener, &settings, end) => served.map_err(failed),
-            () = api.run_controllers() => Ok(()),
-        }
+        server.serve(&api, Signals::received()).await
     })
-}
-
-/// Generates a certificate for the address, and a token.
-fn identity(address: SocketAddr) -> Result<Identity, Failure> {
-    let failed = |why: String| Failure::run_time(format!("cannot create a certificate: {why}"));
-    let made = pintle_sprig::server_certificate(&[address.ip()]).map_err(failed)?;
-    let mut token = [0; 32];
-    OsRng.try_fill_bytes(&mut token).map_err(|error| failed(error.to_string()))?;
-    let token = token.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
-    Ok(Identity { certificate: made.certificate, key: made.key, token })
-}
-
-fn address(text: &str) -> Result<SocketAddr, Failure> {
-    let refused = |why: String| Err(Failure::usage(why).hint("use an address such as 127.0.0.1:6443"));
-    match text.parse::<SocketAddr>() {
-        Ok(address) if address.ip().is_loopback() => Ok(address),
-        Ok(_) => refused(format!("`{text}` is not a loopback address")),
-        Err(_) => match text.rsplit_once(':') {
-            Some((_, port)) if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => {
-                refused(format!("`{text}` is not an address with a port between 0 and 65535"))
-            }
-            _ => refused(format!("`{text}` is not an address with a port")),
-        },
-    }
 }

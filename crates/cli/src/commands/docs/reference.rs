@@ -15,9 +15,15 @@ use crate::flag::names;
 use crate::help::pages;
 use crate::invocation::Invocation;
 use crate::path::join;
+use crate::personality::Personality;
 
 pub(super) fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let folder = invocation.flags.text(names::DIR).to_owned();
+    // Helm expects an existing directory.
+    if invocation.personality == Personality::Pintle {
+        std::fs::create_dir_all(&folder)
+            .map_err(|error| Failure::run_time(format!("cannot create `{folder}`: {}", reason(&error))))?;
+    }
     let headers = invocation.flags.on(names::GENERATE_HEADERS);
     let page: fn(&PageContext<'_>, &CommandPath) -> (String, String) =
         match invocation.flags.text(names::TYPE) {
@@ -28,7 +34,8 @@ pub(super) fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             "markdown" | "mdown" | "md" => markdown,
             "man" => manual,
             "bash" => {
-                let text = script(Shell::Bash, invocation.personality.program(), true);
+                let program = invocation.personality.program();
+                let text = script(Shell::Bash, program, program, true);
                 return write(&folder, "completions.bash", &text);
             }
             other => {

@@ -16,7 +16,7 @@ use crate::invocation::Invocation;
 use crate::output::format::{Format, Record, Records, print_data};
 use crate::output::table::table;
 use crate::personality::Personality;
-use crate::{registry_access, remote};
+use crate::{chart_reference, registry_access, remote};
 
 /// `search repo [KEYWORD…]`
 pub(super) static COMMAND: Command = Command {
@@ -53,13 +53,8 @@ static OWN: &[Flag] = &[
 ];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let version = version(invocation);
     let flags = &invocation.flags;
-    let version = match flags.text(names::VERSION) {
-        "" if flags.on(names::DEVEL) => ">0.0.0-0",
-        "" => ">0.0.0",
-        version => version,
-    }
-    .to_owned();
     let all_versions = flags.on(names::VERSIONS);
     if invocation.personality == Personality::Pintle
         && let Some(reference) = flags.operands.iter().find(|word| word.starts_with("oci://")).cloned()
@@ -72,6 +67,19 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let constraint = Constraint::parse(&version).map_err(|error| bad_constraint(&error, &version))?;
     let hits = search(&indexes, &pattern, &constraint, all_versions);
     print(invocation, &hits)
+}
+
+/// The range of versions to look for.
+fn version(invocation: &mut Invocation<'_>) -> String {
+    chart_reference::debug_version(invocation, "original chart version");
+    let flags = &invocation.flags;
+    let (version, message) = match flags.text(names::VERSION) {
+        "" if flags.on(names::DEVEL) => (">0.0.0-0", "setting version to >0.0.0-0"),
+        "" => (">0.0.0", "setting version to >0.0.0"),
+        version => return version.to_owned(),
+    };
+    invocation.ui.debug(message, &[]);
+    version.to_owned()
 }
 
 /// The versions of a chart in a registry.

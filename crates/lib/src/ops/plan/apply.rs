@@ -118,12 +118,12 @@ async fn run(session: &Session, saved: &SavedPlan, reporter: &mut dyn Reporter) 
     let done = |version| AppliedPlan { operation: saved.plan.operation, version, kept: KeptObjects::default() };
     match (&saved.request, &saved.version) {
         (PlanRequest::Install(request), Some(version)) => {
-            apply_crds(session, saved, request.method).await?;
+            apply_crds(session, saved, request.method, reporter).await?;
             install::install_planned(session, request, version.clone(), reporter).await.map(done)
         }
         (PlanRequest::Upgrade(request), Some(version)) => {
             let method = Method::from_record(&version.apply_method);
-            apply_crds(session, saved, method).await?;
+            apply_crds(session, saved, method, reporter).await?;
             let deployed = match saved.plan.operation {
                 Operation::Install => {
                     let request = upgrade::as_install(request);
@@ -144,10 +144,15 @@ async fn run(session: &Session, saved: &SavedPlan, reporter: &mut dyn Reporter) 
     }
 }
 
-async fn apply_crds(session: &Session, saved: &SavedPlan, method: Method) -> Result<()> {
+async fn apply_crds(
+    session: &Session,
+    saved: &SavedPlan,
+    method: Method,
+    reporter: &mut dyn Reporter,
+) -> Result<()> {
     if saved.crds.is_empty() {
         return Ok(());
     }
     let steps = crds::steps_for(session, saved.crds.clone(), saved.request.crd_policy()).await?;
-    crds::apply(session, &steps, method).await
+    crds::apply(session, &steps, method, reporter).await
 }
