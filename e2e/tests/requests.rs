@@ -4,6 +4,9 @@ use std::collections::BTreeSet;
 
 use pintle_e2e::{ProxiedRequest, Proxy, Store, TestEnv, TestRelease, write_chart};
 
+/// The objects of the test chart. An uninstall reads each once, to see who owns it.
+const OBJECTS: usize = 4;
+
 /// The requests of one run of the program.
 fn requests(subject: &TestRelease<'_>, words: &[&str]) -> Vec<ProxiedRequest> {
     let proxy = Proxy::new(subject.env.cluster());
@@ -25,7 +28,7 @@ fn rolling_back_and_uninstalling_ask_for_nothing_twice() {
     let Some(env) = TestEnv::new("ask_for_nothing_twice") else { return };
     write_chart(&env);
     // Two of them ask other stores whether they have the name, too.
-    for (store, rollback, uninstall) in [(Store::Native, 26, 19), (Store::Secrets, 22, 15)] {
+    for (store, rollback, uninstall) in [(Store::Native, 26, 19 + OBJECTS), (Store::Secrets, 22, 15 + OBJECTS)] {
         let subject = TestRelease::new(&env, store, "web");
         subject.upgrade("one").succeeded();
         subject.upgrade("two").succeeded();

@@ -99,7 +99,7 @@ fn a_rollback_has_a_description_and_the_history_says_where_it_went() {
             row("", "Install complete"),
             row("", "Upgrade complete"),
             row("1", "back"),
-            row("3", "Rollback to 3"),
+            row("2", "Rollback to 2"),
         ]
     );
     assert!(!run("history a").contains("ROLLBACK"));
@@ -108,7 +108,7 @@ fn a_rollback_has_a_description_and_the_history_says_where_it_went() {
     assert!(data.contains(part), "{data}");
     assert_eq!(data.matches("rollback_revision").count(), 2, "{data}");
     let status = run("status a -o json");
-    assert!(status.contains(r#""status":"deployed","rollback_revision":3"#), "{status}");
+    assert!(status.contains(r#""status":"deployed","rollback_revision":2"#), "{status}");
 }
 
 #[test]

@@ -129,17 +129,18 @@ fn what_another_release_owns_is_kept_and_listed() {
 #[test]
 fn kept_objects_are_listed_with_their_owner_as_pintle() {
     let env = env_with_two_owners();
-    for line in ["uninstall a --dry-run", "uninstall a"] {
-        assert_snapshot!(env.pintle(&format!("{line} --cluster embedded:box.db")), @r#"
-        exit 0
-        --- stdout
-        kept because of their resource policy:
-          ConfigMap kept
+    let dry = env.pintle("uninstall a --dry-run --cluster embedded:box.db");
+    let done = env.pintle("uninstall a --cluster embedded:box.db");
+    assert_eq!(dry, done);
+    assert_snapshot!(done, @r#"
+    exit 0
+    --- stdout
+    kept because of their resource policy:
+      ConfigMap kept
 
-        kept because the release does not own them:
-          ConfigMap default/shared (of release b in namespace default)
+    kept because the release does not own them:
+      ConfigMap default/shared (of release b in namespace default)
 
-        release "a" uninstalled
-        "#);
-    }
+    release "a" uninstalled
+    "#);
 }
