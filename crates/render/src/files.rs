@@ -60,17 +60,13 @@ impl Files {
         text.into()
     }
 
-    fn lines(&self, name: &[u8]) -> CallResult {
-        let Some(data) = self.0.get(name) else {
-            return Ok(Value::List(List::of(ListType::Str, Vec::new())));
+    fn lines(&self, name: &[u8]) -> Value {
+        // A missing file and an empty one have no line; one with nothing but a line break has an empty line.
+        let Some(data) = self.0.get(name).filter(|data| !data.is_empty()) else {
+            return Value::List(List::of(ListType::Str, Vec::new()));
         };
-        let text = match data.last() {
-            // Go panics here, because it reads the last byte of the empty string; templates see the panic's text.
-            None => return Err(CallError::new("runtime error: index out of range [-1]")),
-            Some(b'\n') => &data[..data.len() - 1],
-            Some(_) => &data[..],
-        };
-        Ok(Value::strings(text.split(|&byte| byte == b'\n')))
+        let text = data.strip_suffix(b"\n").unwrap_or(data);
+        Value::strings(text.split(|&byte| byte == b'\n'))
     }
 }
 
@@ -107,7 +103,7 @@ impl Object for Files {
             "Glob" => Value::object(self.glob(name)),
             "AsConfig" => Value::Str(self.as_yaml(Str::clone)),
             "AsSecrets" => Value::Str(self.as_yaml(|data| BASE64.encode(data).into())),
-            "Lines" => return self.lines(name),
+            "Lines" => self.lines(name),
             _ => return Err(CallError::new(format!("no method {method}"))),
         })
     }

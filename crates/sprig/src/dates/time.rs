@@ -182,7 +182,7 @@ impl Object for TimeObject {
             "Month" => Value::object(MonthObject(time.month())),
             "Weekday" => Value::object(WeekdayObject(time.weekday())),
             "Location" => Value::object(LocationObject(time.zone().clone())),
-            "Sub" => Value::object(DurationObject(time.sub(&TimeObject::of(args, 0)))),
+            "Sub" => DurationObject::value(time.sub(&TimeObject::of(args, 0))),
             "MarshalText" => {
                 // The texts differ only in the name of the method.
                 let text =
