@@ -407,6 +407,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn without_a_cluster_the_version_and_apis_are_those_of_kubernetes_1_37() {
+        let capabilities = Capabilities::default();
+        assert_eq!(capabilities.kube_version.version, "v1.37.0");
+        assert_eq!(capabilities.api_versions.len(), 57);
+        let at = |version: &str| capabilities.api_versions.iter().position(|entry| entry == version);
+        assert_eq!(at("lifecycle.k8s.io/v1alpha1"), Some(32));
+        assert_eq!(at("scheduling.k8s.io/v1alpha3"), Some(47));
+        assert_eq!(at("storagemigration.k8s.io/v1"), Some(53));
+        assert_eq!(at("scheduling.k8s.io/v1alpha2"), None);
+    }
+
+    #[test]
     fn a_vendor_suffix_stays_in_the_version_but_not_in_what_is_compared() {
         let version = KubeVersion::parse("v1.33.4-gke.1245000").unwrap();
         assert_eq!(version.version, "v1.33.4-gke.1245000");

@@ -157,3 +157,27 @@ impl Object for Files {
         Encoded::Value(Value::map(entries))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_file_has_no_lines() {
+        let files = Files::new(&[
+            File::new("empty", Vec::new()),
+            File::new("break", b"\n".to_vec()),
+            File::new("two", b"a\n\n".to_vec()),
+        ]);
+        let lines = |name: &str| match files.call("Lines", &[name.into()]).unwrap() {
+            Value::List(list) => {
+                list.items().iter().map(|line| line.as_text().unwrap().to_string()).collect()
+            }
+            other => vec![format!("{other:?}")],
+        };
+        assert_eq!(lines("empty"), Vec::<String>::new());
+        assert_eq!(lines("none"), Vec::<String>::new());
+        assert_eq!(lines("break"), [""]);
+        assert_eq!(lines("two"), ["a", ""]);
+    }
+}

@@ -131,3 +131,63 @@ fn from_float(seconds: f64) -> Result<Duration, CallError> {
     }
     Ok(Duration(truncated(seconds * 1e9)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn must(value: impl Into<Value>) -> String {
+        duration_of(&value.into()).map_or_else(|error| error.message, |duration| duration.to_string())
+    }
+
+    #[test]
+    fn numbers_are_seconds_and_texts_are_durations_or_numbers() {
+        for (text, duration) in [
+            (" 1h30m\n", "1h30m0s"),
+            ("90", "1m30s"),
+            (".5s", "500ms"),
+            ("0x1p4", "16s"),
+            ("1_000", "16m40s"),
+        ] {
+            assert_eq!(must(text), duration, "{text}");
+        }
+        assert_eq!(must(Value::int(-5)), "-5s");
+        assert_eq!(must(0.000_000_001_5), "1ns");
+        // 2^63 nanoseconds pass, and wrap.
+        assert_eq!(must(9_223_372_036.854_775_807), "-2562047h47m16.854775808s");
+    }
+
+    #[test]
+    fn what_is_no_duration_is_described_as_in_helm() {
+        for (text, reason) in [
+            ("  ", "empty duration"),
+            (" x ", "could not parse duration \" x \""),
+            ("1d", "could not parse duration \"1d\""),
+            ("1e400", "could not parse duration \"1e400\""),
+            ("2562048h", "could not parse duration \"2562048h\""),
+            ("1e19", "duration seconds overflow: 1e+19"),
+            ("-inf", "invalid duration seconds: -Inf"),
+        ] {
+            assert_eq!(must(text), reason);
+        }
+        assert_eq!(must(Value::Nil), "invalid duration");
+        assert_eq!(must(Value::Bool(true)), "unsupported duration type bool");
+        assert_eq!(must(Value::int(9_223_372_037)), "duration seconds overflow: 9223372037");
+        let largest = Value::Int(pintle_gotmpl::IntKind::Uint64, -1);
+        assert_eq!(must(largest), "duration seconds overflow: 18446744073709551615");
+        assert_eq!(must(9_223_372_036.9), "duration seconds overflow: 9.2233720369e+09");
+    }
+
+    #[test]
+    fn a_bad_multiple_changes_nothing_and_a_bad_duration_is_zero() {
+        let rounded = |value: &str, multiple: &str| {
+            let result = to_multiple(Args(&[value.into(), multiple.into()]), Duration::round).unwrap();
+            pintle_gotmpl::print::to_str(&result).to_string()
+        };
+        assert_eq!(rounded("2h15m", "30m"), "2h30m0s");
+        assert_eq!(rounded("-2h15m", "30m"), "-2h30m0s");
+        assert_eq!(rounded("2h15m", "-30m"), "2h15m0s");
+        assert_eq!(rounded("2h15m", "x"), "2h15m0s");
+        assert_eq!(rounded("x", "30m"), "0s");
+    }
+}

@@ -21,7 +21,7 @@ pub fn type_error(found: &str, root: &str, path: &str, wanted: &str) -> String {
 /// a node that is elsewhere.
 ///
 /// Decoders look for the path only once there is an error, so that good documents do not pay for it.
-pub fn path_of(root: &Node, target: &Node) -> String {
+pub fn path_of(root: &Node, target: *const Node) -> String {
     let mut path = String::new();
     if !descend(root, target, &mut path) {
         path.clear();
@@ -29,7 +29,7 @@ pub fn path_of(root: &Node, target: &Node) -> String {
     path
 }
 
-fn descend(node: &Node, target: &Node, path: &mut String) -> bool {
+fn descend(node: &Node, target: *const Node, path: &mut String) -> bool {
     if std::ptr::eq(node, target) {
         return true;
     }
