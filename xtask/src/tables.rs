@@ -10,10 +10,11 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 use flate2::Compression;
+use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use serde_json::{Map, Value, json};
 
-use crate::cluster::{self, Cluster, ClusterSpec, Level, RELEASES};
+use crate::cluster::{self, Cluster, ClusterSpec, Level, RELEASES, Release};
 use crate::shell::{output, print_line, root};
 
 /// Lines in the order of first appearance within their section, with the versions that have them.
@@ -58,24 +59,68 @@ struct Tables {
     columns: Lines,
 }
 
-/// Runs `gen`: one control plane per version, newest first.
+/// Runs `gen [VERSION …]`: one control plane per version, newest first. Versions that are not named stay as they are in the tables.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    if let Some(other) = arguments.first() {
-        bail!("gen takes no `{other}`");
-    }
+    let named: Vec<Release> = arguments.iter().map(|minor| Release::named(minor)).collect::<Result<_>>()?;
+    let stored = if named.is_empty() { Vec::new() } else { stored_lines()? };
     let mut tables = Tables::default();
     for (index, kubernetes) in RELEASES.into_iter().enumerate() {
-        let name = format!("gen-{}", kubernetes.minor.replace('.', "-"));
+        let minor = kubernetes.minor;
+        let bit = 1 << index;
+        if !named.is_empty() && !named.contains(&kubernetes) {
+            tables.keep(&stored, minor, bit)?;
+            continue;
+        }
+        let name = format!("gen-{}", minor.replace('.', "-"));
         let spec = ClusterSpec { name: name.clone(), level: Level::ControlPlane, kubernetes, program: None };
         let cluster = cluster::up(&spec)?;
-        let taken = tables.collect(&cluster, 1 << index);
+        let taken = tables.collect(&cluster, bit);
         cluster::down(&name)?;
-        taken.with_context(|| format!("cannot take the tables of Kubernetes {}", kubernetes.minor))?;
+        taken.with_context(|| format!("cannot take the tables of Kubernetes {minor}"))?;
     }
     tables.write()
 }
 
+/// The lines of the tables in the repository.
+fn stored_lines() -> Result<Vec<String>> {
+    let mut lines = Vec::new();
+    for name in ["kinds.z", "descriptions.z"] {
+        let path = root().join("crates/embedded/tables").join(name);
+        let file = fs::File::open(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let text = std::io::read_to_string(ZlibDecoder::new(file))?;
+        lines.extend(text.lines().map(ToOwned::to_owned));
+    }
+    Ok(lines)
+}
+
 impl Tables {
+    /// Keeps what the stored tables have of one version.
+    fn keep(&mut self, stored: &[String], minor: &str, bit: u8) -> Result<()> {
+        let versions: Vec<&str> = stored.iter().filter_map(|line| line.strip_prefix("version ")).collect();
+        let is_wanted = |version: &&str| version.strip_prefix(minor).is_some_and(|rest| rest.starts_with('.'));
+        let index = versions.iter().position(is_wanted);
+        let index = index.with_context(|| format!("the tables have no Kubernetes {minor}: name it, too"))?;
+        self.versions.push(versions[index].to_owned());
+        for line in stored {
+            let mut words = line.splitn(3, ' ');
+            let (Some(word), Some(mask), Some(rest)) = (words.next(), words.next(), words.next()) else {
+                continue;
+            };
+            let lines = match word {
+                "group" => &mut self.groups,
+                "resource" => &mut self.resources,
+                "definition" => &mut self.definitions,
+                "descriptions" => &mut self.descriptions,
+                "columns" => &mut self.columns,
+                _ => bail!("the tables have lines of an unknown form: `{word}`"),
+            };
+            if mask.parse::<u8>()? & (1 << index) != 0 {
+                lines.add(rest.to_owned(), bit);
+            }
+        }
+        Ok(())
+    }
+
     fn collect(&mut self, cluster: &Cluster, bit: u8) -> Result<()> {
         let read = |path: &str| cluster.read(path).with_context(|| format!("no answer at {path}"));
         let version = read("/version")?;
