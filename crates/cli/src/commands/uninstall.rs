@@ -46,6 +46,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             description: invocation.flags.text(names::DESCRIPTION).to_owned(),
             deploy: deploy.clone(),
             dry_run: invocation.flags.on(names::DRY_RUN),
+            ..UninstallRequest::default()
         };
         let uninstalled = {
             let mut reporter = ClusterReporter::new(invocation.ui, false);
