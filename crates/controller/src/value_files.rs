@@ -69,7 +69,8 @@ impl ValueFiles {
         let found = format!("sha256:{}", hex(&Sha256::digest(&bytes)));
         match found == digest {
             true => Ok(bytes),
-            false => Err(format!("its digest is {found}, not {digest}")),
+            // The digest that was found is not shown: with it, the next request would get the content.
+            false => Err(format!("its digest is not {digest}")),
         }
     }
 

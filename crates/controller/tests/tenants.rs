@@ -151,6 +151,16 @@ async fn what_was_fetched_for_one_is_not_given_to_another_who_knows_its_digest()
     assert_eq!(test.ready("thief").await.1, "ChartFailed");
     assert_eq!(public.requests("/web.tgz"), 1, "it is not in the cache of those without the login");
 
+    let page = "the page of an internal service";
+    public.put("/page", "text/plain", page);
+    test.request_for("prober", &format!("{{url: '{}/page'}}", public.url()), "").await;
+    test.reconcile(&controller, "prober").await;
+    let (_, reason, message) = test.ready("prober").await;
+    assert_eq!(reason, "ChartFailed");
+    let found = digest(page.as_bytes());
+    assert!(!message.contains(found.trim_start_matches("sha256:")), "{message}");
+    assert!(!message.contains(&*test.cache().to_string_lossy()), "{message}");
+
     public.put("/secret-path/values.yaml", "application/yaml", "text: private\n");
     let values = |path: &str| {
         let digest = digest(b"text: private\n");

@@ -5,10 +5,11 @@
 use std::future::Future;
 
 use pintle::ops::{
-    AdoptRequest, Adopted, DriftRequest, InstallRequest, ListRequest, RollbackRequest, TestRequest,
-    UninstallRequest, UpgradeRequest, drift, history, install, list, rollback, test, uninstall, upgrade,
+    AdoptRequest, Adopted, DriftRequest, HistoryPrecondition, InstallRequest, ListRequest, RollbackRequest,
+    TestRequest, UninstallRequest, UpgradeRequest, drift, history, install, list, rollback, test, uninstall,
+    upgrade,
 };
-use pintle::release::{Status, VersionRef};
+use pintle::release::{Status, Summary, VersionRef};
 use pintle::{DryRun, Error, LeaseHolder, Session, Silent};
 
 use crate::support::{Driver, TestEnv};
@@ -593,5 +594,25 @@ async fn a_replacement_that_cannot_be_rendered_leaves_the_record_of_the_uninstal
         install(&session, &InstallRequest { replace: true, ..request }, &mut Silent).await.unwrap_err();
         let versions = env.versions(driver, "web").await;
         assert_eq!(versions, [(1, SUPERSEDED), (2, Status::Uninstalled)], "{driver:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_uninstall_leaves_a_release_whose_versions_do_not_satisfy_its_precondition() {
+    for driver in [Driver::Native, Driver::Secrets] {
+        let env = env_with_release(driver).await;
+        let (session, gate) = env.session(Driver::Native);
+        let only = |versions: usize| {
+            let check = move |history: &[Summary]| match history.len() == versions {
+                true => Ok(()),
+                false => Err(format!("it has {} versions", history.len())),
+            };
+            UninstallRequest { precondition: Some(HistoryPrecondition::new(check)), ..away(false) }
+        };
+        let error = uninstall(&session, &only(1), &mut Silent).await.unwrap_err();
+        assert_eq!(error.to_string(), "release web is left as it is: it has 2 versions");
+        assert_eq!(gate.writes(), [""; 0]);
+        uninstall(&session, &only(2), &mut Silent).await.unwrap();
+        assert_eq!(env.versions(driver, "web").await, []);
     }
 }

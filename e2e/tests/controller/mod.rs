@@ -126,7 +126,7 @@ fn publish_as(env: &TestEnv, config_map: &str, version: &str, files: &[(&str, &s
     for (path, text) in files {
         env.write(&format!("{folder}/{path}"), text);
     }
-    env.run(Program::Pintle, &["package", &folder]).succeeded();
+    env.run(Program::Pintle, &["package", &folder, "--yes"]).succeeded();
     // Charts of one version have one file name.
     let archive = std::fs::read(env.folder().join(format!("web-{version}.tgz"))).expect("packaged");
     let archive = base64::engine::general_purpose::STANDARD.encode(archive);

@@ -51,7 +51,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             description: invocation.flags.text(names::DESCRIPTION).to_owned(),
             deploy: deploy.clone(),
             dry_run: invocation.flags.on(names::DRY_RUN),
-            precondition: None,
+            ..UninstallRequest::default()
         };
         let uninstalled = {
             let mut reporter = ClusterReporter::new(invocation.ui, false).without_kept();

@@ -106,8 +106,11 @@ impl Charts {
             values::data(&object, archive.kind, name).map_err(|error| Error::Chart(error.to_string()))?;
         let bytes = bytes.ok_or_else(|| Error::Chart(format!("{what} has no key `{name}`")))?;
         let digest = hex(&Sha256::digest(&bytes));
-        let chart =
-            self.load(&digest, move || pintle::chart::load_archive(&bytes[..], &mut Vec::new())).await?;
+        let chart = self
+            .load(&digest, move || {
+                pintle::chart::load_archive(&bytes[..], &mut Vec::new()).map_err(|error| error.to_string())
+            })
+            .await?;
         *entry = Some(Resolution { at: Instant::now(), digest, path: None, source: None });
         Ok(chart)
     }
@@ -139,7 +142,14 @@ impl Charts {
         let chart = match self.kept(&known.digest) {
             Some(chart) => chart,
             None => {
-                self.load(&known.digest, move || pintle::chart::load_file(&path, &mut Vec::new())).await?
+                let load = move || {
+                    // The path is one of this machine, and has the digest of whatever the server has sent.
+                    let failed = |error: pintle::chart::Error| {
+                        error.to_string().replace(&*path.to_string_lossy(), "the archive")
+                    };
+                    pintle::chart::load_file(&path, &mut Vec::new()).map_err(failed)
+                };
+                self.load(&known.digest, load).await?
             }
         };
         // The same archive may be in several places.
@@ -244,9 +254,9 @@ impl Charts {
     async fn load(
         &self,
         digest: &str,
-        load: impl FnOnce() -> pintle::chart::Result<Chart> + Send + 'static,
+        load: impl FnOnce() -> std::result::Result<Chart, String> + Send + 'static,
     ) -> Result<LoadedChart> {
-        let chart = blocking(move || load().map_err(|error| Error::Chart(error.to_string()))).await?;
+        let chart = blocking(move || load().map_err(Error::Chart)).await?;
         let chart = LoadedChart { chart: Arc::new(chart), digest: digest.to_owned(), source: None };
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         loaded.retain(|other| other.digest != chart.digest);
