@@ -13,6 +13,7 @@ use pintle::ops::{
     CreateRequest, Layout, LintRequest, PackageRequest, TemplateRequest, Templated, create, dependency, lint,
     package, template,
 };
+use pintle::release::Timestamp;
 use pintle::{Error, Granted, Lifecycle, OfflineSession, Reporter, Scripting, Session, Silent};
 use pintle_tree::Node;
 use tempfile::TempDir;
@@ -405,18 +406,18 @@ fn building_dependencies_is_told_before_and_after() {
         Ok(())
     });
     let error =
-        dependency::build(&offline(&lifecycle), &chart, 0, None, &mut Silent).expect_err("there is no such");
+        dependency::build(&offline(&lifecycle), &chart, Timestamp::ZERO, None, &mut Silent).expect_err("there is no such");
     assert!(error.to_string().contains("2.x"), "{error}");
     assert!(!chart.join("Chart.lock").exists() && !chart.join("charts/postgres-1.2.3.tgz").exists());
     on(&lifecycle, ("pre-dependency-build", 0.9, ChartPath::program()), |context| {
         context.dependencies_mut()?.clear();
         Ok(())
     });
-    dependency::build(&offline(&lifecycle), &chart, 0, None, &mut Silent).expect("there is nothing to fetch");
+    dependency::build(&offline(&lifecycle), &chart, Timestamp::ZERO, None, &mut Silent).expect("there is nothing to fetch");
     assert!(!chart.join("Chart.lock").exists() && !chart.join("charts/postgres-1.2.3.tgz").exists());
 
     let calls = Calls::default();
-    dependency::build(&offline(&calls.everything()), &chart, 0, None, &mut Silent).expect("can be built");
+    dependency::build(&offline(&calls.everything()), &chart, Timestamp::ZERO, None, &mut Silent).expect("can be built");
     assert_eq!(calls.all(), ["pre-dependency-build 0", "post-dependency-build 0"]);
     assert!(chart.join("charts/postgres-1.2.3.tgz").exists());
 }

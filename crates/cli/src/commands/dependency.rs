@@ -133,13 +133,13 @@ fn for_each(
 fn build(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let session = scripts::offline_session(invocation)?;
     for_each(invocation, |chart, source, reporter| {
-        pintle::ops::dependency::build(&session, chart, clock::now(), Some(source), reporter)
+        pintle::ops::dependency::build(&session, chart, clock::local_time(), Some(source), reporter)
     })
 }
 
 fn update(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     for_each(invocation, |chart, source, reporter| {
-        pintle::ops::dependency::update(chart, clock::now(), Some(source), reporter)
+        pintle::ops::dependency::update(chart, clock::local_time(), Some(source), reporter)
     })
 }
 

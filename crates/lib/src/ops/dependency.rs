@@ -20,7 +20,7 @@ pub fn list(chart: &Path, reporter: &mut dyn Reporter) -> Result<Listing> {
     forward_log(reporter, |log| Ok(dependency::list(chart, log)?))
 }
 
-/// Fills `charts/` from the lock file; `now` is in Unix seconds. Repositories and registries are reached through
+/// Fills `charts/` from the lock file; `now` is recorded in a new one. Repositories and registries are reached through
 /// `remote`, such as `pintle::repo::DependencySource`; without it, charts of theirs are refused.
 ///
 /// # Errors
@@ -29,7 +29,7 @@ pub fn list(chart: &Path, reporter: &mut dyn Reporter) -> Result<Listing> {
 pub fn build(
     session: &OfflineSession,
     chart: &Path,
-    now: i64,
+    now: Timestamp,
     remote: Option<&mut dyn Remote>,
     reporter: &mut dyn Reporter,
 ) -> Result<()> {
@@ -98,7 +98,7 @@ fn resolve(chart: &mut Chart) {
 /// As [`build`], except for those about the lock.
 pub fn update(
     chart: &Path,
-    now: i64,
+    now: Timestamp,
     remote: Option<&mut dyn Remote>,
     reporter: &mut dyn Reporter,
 ) -> Result<()> {
@@ -107,7 +107,7 @@ pub fn update(
 
 fn run(
     chart: &Path,
-    now: i64,
+    now: Timestamp,
     remote: Option<&mut dyn Remote>,
     reporter: &mut dyn Reporter,
     command: impl FnOnce(UpdateContext<'_>) -> pintle_chart::Result<()>,
@@ -115,8 +115,8 @@ fn run(
     let mut log = Vec::new();
     let outcome = command(UpdateContext {
         chart_path: chart,
-        now: Timestamp::from_unix(now, 0),
-        times: Times { all: None, fallback: now },
+        now,
+        times: Times { all: None, fallback: now.unix() },
         report: &mut |line| reporter.progress(line),
         log: &mut log,
         remote: remote.map(|remote| remote as &mut dyn Remote),
