@@ -745,7 +745,7 @@ fn ir_40_validating_tells_what_is_wrong_by_its_code() {
     assert_eq!(irr(&env, "validate web --values bad.yaml").code, 2);
     let run = irr(&env, "validate web --values none.yaml");
     assert!(run.code == 2 && run.err.contains("none.yaml"), "{run:?}");
-    assert_eq!(irr(&env, "validate web").code, 1);
+    assert_eq!(irr(&env, "validate web").code, 2);
 }
 
 #[test]
