@@ -96,18 +96,27 @@ fn a_release_of_helm_is_listed_and_is_moved_there_and_back_with_its_history() {
     env.run(Program::Pintle, &["upgrade", "upgraded", "chart", "--set", "text=three"]).succeeded();
     let records = || -> Vec<String> {
         let secrets = env.objects("v1", "secrets");
-        names(&secrets).into_iter().filter(|name| name.starts_with("sh.helm.release")).map(str::to_owned).collect()
+        names(&secrets)
+            .into_iter()
+            .filter(|name| name.starts_with("sh.helm.release"))
+            .map(str::to_owned)
+            .collect()
     };
     // The one that was adopted has left a marker, the other stays with Helm.
     let upgraded = ["1", "2", "3"].map(|number| format!("sh.helm.release.v1.upgraded.v{number}"));
     let marker = "sh.helm.release.v1.moved.moved".to_owned();
     assert_eq!(records(), [vec![marker.clone()], upgraded.to_vec()].concat());
-    for line in [&["install", "moved", "chart"][..], &["upgrade", "--install", "moved", "chart"], &["uninstall", "moved"]] {
+    for line in [
+        &["install", "moved", "chart"][..],
+        &["upgrade", "--install", "moved", "chart"],
+        &["uninstall", "moved"],
+    ] {
         env.run(Program::Helm4, line).failed();
     }
     env.run(Program::Helm4, &["rollback", "upgraded", "2"]).succeeded();
     env.run(Program::Pintle, &["upgrade", "moved", "chart", "--set", "text=two"]).succeeded();
-    let owned = || env.object("v1", "configmaps", "moved").expect("is there")["metadata"]["ownerReferences"].clone();
+    let owned =
+        || env.object("v1", "configmaps", "moved").expect("is there")["metadata"]["ownerReferences"].clone();
     assert_ne!(owned(), Value::Null);
     // Back with Helm, its objects are still there, and owned by nobody.
     env.run(Program::Pintle, &["adopt", "moved", "--to", "secret"]).succeeded();

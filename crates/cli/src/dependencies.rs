@@ -79,5 +79,6 @@ pub(crate) fn update_from(
     chart: &Path,
     reporter: &mut dyn pintle::Reporter,
 ) -> Result<(), Failure> {
-    Ok(sources.with(|source| pintle::ops::dependency::update(chart, clock::local_time(), Some(source), reporter))?)
+    Ok(sources
+        .with(|source| pintle::ops::dependency::update(chart, clock::local_time(), Some(source), reporter))?)
 }

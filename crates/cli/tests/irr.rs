@@ -502,7 +502,8 @@ fn a_report_about_nothing_says_so() {
 
 #[test]
 fn an_image_that_is_split_over_other_keys_is_moved_with_a_warning() {
-    let env = chart("image: {name: team/web, tag: v1}\n", &["{{ .Values.image.name }}:{{ .Values.image.tag }}"]);
+    let env =
+        chart("image: {name: team/web, tag: v1}\n", &["{{ .Values.image.name }}:{{ .Values.image.tag }}"]);
     let run = irr(&env, &format!("override web {TARGET}"));
     assert!(run.code == 0 && run.err.contains("split over the keys name and tag"), "{run:?}");
 }
@@ -536,13 +537,18 @@ fn a_link_does_not_lead_out_of_the_working_folder() {
 fn umbrella() -> TestEnv {
     let env = chart("image: web:1\n", &[]);
     let pod = |name: &str| {
-        format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec: {{containers: [{{name: a, image: {STRING}}}]}}\n")
+        format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec: {{containers: [{{name: a, image: {STRING}}}]}}\n"
+        )
     };
     env.write("web/templates/pod.yaml", &pod("web"));
-    env.write("web/Chart.yaml", &format!("{CHART}dependencies:\n- {{name: db, version: 1.0.0, alias: store}}\n"))
-        .write("web/charts/db/Chart.yaml", "apiVersion: v2\nname: db\nversion: 1.0.0\n")
-        .write("web/charts/db/values.yaml", "image: quay.io/team/db:2\n")
-        .write("web/charts/db/templates/pod.yaml", &pod("db"));
+    env.write(
+        "web/Chart.yaml",
+        &format!("{CHART}dependencies:\n- {{name: db, version: 1.0.0, alias: store}}\n"),
+    )
+    .write("web/charts/db/Chart.yaml", "apiVersion: v2\nname: db\nversion: 1.0.0\n")
+    .write("web/charts/db/values.yaml", "image: quay.io/team/db:2\n")
+    .write("web/charts/db/templates/pod.yaml", &pod("db"));
     env
 }
 
@@ -552,7 +558,8 @@ fn commands_on_a_release_know_its_subcharts() {
     let pintle = |line: &str| env.pintle(&format!("{line} {flag}"));
     assert!(pintle("install web ./web").starts_with("exit 0"));
     let run = irr(&env, &format!("override --release-name web {TARGET} {flag}"));
-    let moved = "image: hub.corp:5000/dockerio/library/web:1\nstore:\n  image: hub.corp:5000/quayio/team/db:2\n";
+    let moved =
+        "image: hub.corp:5000/dockerio/library/web:1\nstore:\n  image: hub.corp:5000/quayio/team/db:2\n";
     assert_eq!((run.code, run.out.as_str()), (0, moved), "{run:?}");
     env.write("hub.yaml", moved);
     let run = irr(&env, &format!("validate --release-name web --values hub.yaml {flag}"));
@@ -582,8 +589,7 @@ fn an_image_of_a_release_that_its_chart_does_not_render_is_an_error() {
     let (env, flag) = (umbrella(), support::cluster::start());
     // Not declared, so that the record does not even say that there was a subchart.
     env.write("web/Chart.yaml", CHART);
-    let installed =
-        env.called("pintle", &format!("install web ./web {flag}"), &[("HELM_DRIVER", "secret")]);
+    let installed = env.called("pintle", &format!("install web ./web {flag}"), &[("HELM_DRIVER", "secret")]);
     assert!(installed.starts_with("exit 0"), "{installed}");
     env.write("hub.yaml", "image: hub.corp/web:1\n");
     for line in [

@@ -39,7 +39,9 @@ fn it_takes_no_operands_and_knows_its_formats() {
 fn a_limit_that_nobody_asked_for_is_told() {
     let env = TestEnv::new();
     let release = |number: usize| {
-        format!("- {{name: r{number}, namespace: default, version: 1, info: {{status: deployed}}, chart: {{metadata: {{name: a, version: 1.0.0}}}}}}\n")
+        format!(
+            "- {{name: r{number}, namespace: default, version: 1, info: {{status: deployed}}, chart: {{metadata: {{name: a, version: 1.0.0}}}}}}\n"
+        )
     };
     env.write("releases.yaml", &(0..257).map(release).collect::<String>());
     let memory = [("HELM_DRIVER", "memory"), ("HELM_MEMORY_DRIVER_DATA", "releases.yaml")];

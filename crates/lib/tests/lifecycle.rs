@@ -405,19 +405,21 @@ fn building_dependencies_is_told_before_and_after() {
         context.dependencies_mut()?[0].version = "2.x".to_owned();
         Ok(())
     });
-    let error =
-        dependency::build(&offline(&lifecycle), &chart, Timestamp::ZERO, None, &mut Silent).expect_err("there is no such");
+    let error = dependency::build(&offline(&lifecycle), &chart, Timestamp::ZERO, None, &mut Silent)
+        .expect_err("there is no such");
     assert!(error.to_string().contains("2.x"), "{error}");
     assert!(!chart.join("Chart.lock").exists() && !chart.join("charts/postgres-1.2.3.tgz").exists());
     on(&lifecycle, ("pre-dependency-build", 0.9, ChartPath::program()), |context| {
         context.dependencies_mut()?.clear();
         Ok(())
     });
-    dependency::build(&offline(&lifecycle), &chart, Timestamp::ZERO, None, &mut Silent).expect("there is nothing to fetch");
+    dependency::build(&offline(&lifecycle), &chart, Timestamp::ZERO, None, &mut Silent)
+        .expect("there is nothing to fetch");
     assert!(!chart.join("Chart.lock").exists() && !chart.join("charts/postgres-1.2.3.tgz").exists());
 
     let calls = Calls::default();
-    dependency::build(&offline(&calls.everything()), &chart, Timestamp::ZERO, None, &mut Silent).expect("can be built");
+    dependency::build(&offline(&calls.everything()), &chart, Timestamp::ZERO, None, &mut Silent)
+        .expect("can be built");
     assert_eq!(calls.all(), ["pre-dependency-build 0", "post-dependency-build 0"]);
     assert!(chart.join("charts/postgres-1.2.3.tgz").exists());
 }

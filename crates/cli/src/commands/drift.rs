@@ -85,9 +85,7 @@ fn answer(found: &[ReleaseDrift], correct: bool) -> Result<(), Failure> {
     }
     match objects().filter(|object| object.problem.is_some()).count() {
         0 if correct || objects().next().is_none() => Ok(()),
-        count if correct => {
-            Err(Failure::run_time(format!("{count} {} cannot be restored", plural(count))))
-        }
+        count if correct => Err(Failure::run_time(format!("{count} {} cannot be restored", plural(count)))),
         _ => Err(Failure::new(FailureKind::Changes, "")),
     }
 }
@@ -223,7 +221,10 @@ mod tests {
         let drift = found(Some("configmaps is forbidden"), false);
         assert!(describe(&drift[0]).contains(": 1 of 2 objects could not be checked\n"));
         let failure = answer(&drift, false).expect_err("unknown");
-        assert_eq!((failure.class, failure.text.as_str()), (FailureKind::RunTime, "1 object could not be checked"));
+        assert_eq!(
+            (failure.class, failure.text.as_str()),
+            (FailureKind::RunTime, "1 object could not be checked")
+        );
         let drift = found(None, true);
         assert!(describe(&drift[0]).contains(": 1 of 2 objects have drifted\n"));
         assert_eq!(answer(&drift, false).expect_err("drifted").class, FailureKind::Changes);
