@@ -83,7 +83,7 @@ fn versions_go_by_number_id_end_of_id_and_distance() {
 }
 
 #[test]
-fn a_release_of_helm_is_listed_and_comes_over_with_its_history() {
+fn a_release_of_helm_is_listed_and_is_moved_there_and_back_with_its_history() {
     let Some(env) = TestEnv::new("a_release_of_helm_comes_over") else { return };
     write_chart(&env, "chart");
     for name in ["moved", "upgraded"] {
@@ -94,14 +94,44 @@ fn a_release_of_helm_is_listed_and_comes_over_with_its_history() {
     assert_eq!(listed, "moved\nupgraded\n");
     env.run(Program::Pintle, &["adopt", "moved"]).succeeded();
     env.run(Program::Pintle, &["upgrade", "upgraded", "chart", "--set", "text=three"]).succeeded();
-    let secrets = env.objects("v1", "secrets");
-    assert!(!names(&secrets).iter().any(|name| name.starts_with("sh.helm.release")), "{:?}", names(&secrets));
+    let records = || -> Vec<String> {
+        let secrets = env.objects("v1", "secrets");
+        names(&secrets)
+            .into_iter()
+            .filter(|name| name.starts_with("sh.helm.release"))
+            .map(str::to_owned)
+            .collect()
+    };
+    // The one that was adopted has left a marker, the other stays with Helm.
+    let upgraded = ["1", "2", "3"].map(|number| format!("sh.helm.release.v1.upgraded.v{number}"));
+    let marker = "sh.helm.release.v1.moved.moved".to_owned();
+    assert_eq!(records(), [vec![marker.clone()], upgraded.to_vec()].concat());
+    for line in [
+        &["install", "moved", "chart"][..],
+        &["upgrade", "--install", "moved", "chart"],
+        &["uninstall", "moved"],
+    ] {
+        env.run(Program::Helm4, line).failed();
+    }
+    env.run(Program::Helm4, &["rollback", "upgraded", "2"]).succeeded();
+    env.run(Program::Pintle, &["upgrade", "moved", "chart", "--set", "text=two"]).succeeded();
+    let owned =
+        || env.object("v1", "configmaps", "moved").expect("is there")["metadata"]["ownerReferences"].clone();
+    assert_ne!(owned(), Value::Null);
+    // Back with Helm, its objects are still there, and owned by nobody.
+    env.run(Program::Pintle, &["adopt", "moved", "--to", "secret"]).succeeded();
+    env.wait_for("v1", "configmaps", "moved", |object| {
+        object.is_some_and(|object| object["metadata"]["ownerReferences"] == Value::Null)
+    });
+    assert!(!records().contains(&marker));
+    env.run(Program::Helm4, &["upgrade", "moved", "chart", "--set", "text=two"]).succeeded();
+    env.run(Program::Pintle, &["adopt", "moved"]).succeeded();
     let versions = |name: &str| {
         let history = env.run(Program::Pintle, &["history", name, "-o", "json"]).succeeded().stdout;
         let history: Value = serde_json::from_str(&history).expect("JSON");
         history.as_array().expect("a list").len()
     };
-    assert_eq!((versions("moved"), versions("upgraded")), (2, 3));
+    assert_eq!((versions("moved"), versions("upgraded")), (4, 4));
     env.run(Program::Pintle, &["rollback", "moved", "1"]).succeeded();
     assert_eq!(env.object("v1", "configmaps", "moved").expect("is there")["data"]["text"], "one");
     for name in ["moved", "upgraded"] {

@@ -29,13 +29,18 @@ pub(crate) fn timestamp() -> Timestamp {
     Timestamp::from_unix(i64::try_from(since.as_secs()).unwrap_or(i64::MAX), since.subsec_nanos())
 }
 
+/// The current time with nanoseconds and the offset of the user's time zone, as Go's `time.Now()`.
+pub(crate) fn local_time() -> Timestamp {
+    let now = timestamp();
+    now.with_offset(Zone::local().offset(now.unix()) / 60)
+}
+
 /// The system clock, with the offset of the user's time zone, which Helm records too.
 pub(crate) struct SystemClock;
 
 impl pintle::Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        let now = timestamp();
-        now.with_offset(Zone::local().offset(now.unix()) / 60)
+        local_time()
     }
 
     fn random(&self) -> u128 {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pintle::chart::package::Times;
+use pintle::ops::dependency::BuildTimes;
 use pintle::registry::Client;
 use pintle::repo::{DependencySource, Folders, Getter, Verification};
 
@@ -25,7 +25,7 @@ pub(crate) struct Sources {
     keyring: Option<KeyringFile>,
     /// Whether charts without a signature are refused.
     must_be_signed: bool,
-    times: Times,
+    times: BuildTimes,
 }
 
 impl Sources {
@@ -87,8 +87,8 @@ pub(crate) fn update_from(
 }
 
 /// The times of a new lock and of archives that are made from folders.
-pub(crate) fn times(invocation: &Invocation<'_>) -> Result<Times, Failure> {
-    Ok(Times { all: epoch(invocation)?, fallback: clock::now() })
+pub(crate) fn times(invocation: &Invocation<'_>) -> Result<BuildTimes, Failure> {
+    Ok(BuildTimes { now: clock::local_time(), epoch: epoch(invocation)? })
 }
 
 /// `SOURCE_DATE_EPOCH`; an invalid one is an error.

@@ -79,6 +79,15 @@ fn a_release_is_stored_in_a_file() {
     assert!(!env.path().join("box.db").exists());
 }
 
+#[test]
+fn without_log_output_a_failing_hook_shows_no_line_of_its_log() {
+    let env = env();
+    let line = "install a web --set failures=always --cluster embedded";
+    holds(&env.pintle(line), &["exit 1", "all is well"]);
+    let silent = env.pintle(&format!("{line} --no-log-output"));
+    assert!(silent.starts_with("exit 1") && !silent.contains("all is well"), "{silent}");
+}
+
 /// The output of README's first command, and the CPU time it takes.
 fn first_command(env: &TestEnv) -> (String, Duration) {
     let chart = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/charts/greeter");

@@ -324,6 +324,24 @@ fn an_unusable_configuration_is_reported_where_helm_reports_it() {
 }
 
 #[test]
+fn the_memory_driver_of_helm_builds_no_objects() {
+    let (env, flag) = (TestEnv::new(), support::cluster::start());
+    env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n");
+    let memory = [("HELM_DRIVER", "memory"), ("HELM_MEMORY_DRIVER_DATA", "/dev/null")];
+    // Helm's client for this driver prints what it is given, and looks at nothing.
+    for object in [
+        "kind: ConfigMap\n",
+        "apiVersion: v1\n",
+        "a: b\n",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: 5}\n",
+    ] {
+        env.write("web/templates/a.yaml", object);
+        let output = env.helm_with(&format!("install r web {flag}"), &memory);
+        assert!(output.contains("STATUS: deployed"), "{object}: {output}");
+    }
+}
+
+#[test]
 fn capabilities_of_a_cluster_require_a_cluster() {
     let env = TestEnv::new();
     env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n");

@@ -454,14 +454,154 @@ fn ir_33_charts_that_are_missing_or_broken_have_codes_of_their_own() {
 fn ir_34_flags_that_are_missing_are_listed_in_order() {
     let env = chart("image: web:1\n", &[STRING]);
     let run = irr(&env, "override web");
-    assert_eq!(run.code, 1);
+    assert_eq!(run.code, 2);
     assert!(
         run.err.contains("required flags are missing: --source-registries, --target-registry"),
         "{}",
         run.err
     );
     let run = irr(&env, "override web -s docker.io");
-    assert!(run.code == 1 && run.err.contains("required flags are missing: --target-registry"), "{run:?}");
+    assert!(run.code == 2 && run.err.contains("required flags are missing: --target-registry"), "{run:?}");
+}
+
+#[test]
+fn an_unparsable_rendered_image_fails_in_strict_mode() {
+    let env = chart("tag: 'a b'\n", &["\"web:{{ .Values.tag }}\""]);
+    let run = irr(&env, &format!("override web {TARGET}"));
+    assert!(run.code == 0 && run.err.contains("CRITICAL"), "{run:?}");
+    let run = irr(&env, &format!("override web {TARGET} --strict"));
+    assert!(run.code == 4 && run.err.contains("cannot parse image reference 'web:a b'"), "{run:?}");
+}
+
+#[test]
+fn strict_mode_of_a_mapping_file_refuses_registries_without_a_mapping() {
+    let env = chart("image: quay.io/team/web:1\n", &[STRING]);
+    let file = |strict: bool, excluded: &str| {
+        let text = "registries:\n  mappings:\n  - {source: docker.io, target: hub.corp/d}\n";
+        env.write("map.yaml", &format!("{text}  strictMode: {strict}\nexclude_registries: [{excluded}]\n"));
+    };
+    file(false, "");
+    assert_eq!(irr(&env, "override web --registry-file map.yaml").code, 0);
+    file(true, "");
+    let run = irr(&env, "override web --registry-file map.yaml");
+    assert!(run.code == 2 && run.err.contains("quay.io"), "{run:?}");
+    file(true, "quay.io");
+    assert_eq!(irr(&env, "override web --registry-file map.yaml").code, 0);
+    // What is at its target already needs no mapping.
+    file(true, "");
+    env.write("web/values.yaml", "image: hub.corp/d/library/web:1\n");
+    assert_eq!(irr(&env, "override web --registry-file map.yaml").code, 0);
+}
+
+#[test]
+fn a_report_about_nothing_says_so() {
+    let env = chart("image: quay.io/team/web:1\n", &[STRING]);
+    let run = irr(&env, "override web -t hub.corp -s docker.io");
+    assert!(run.code == 0 && run.err.contains("web: OK: 0 of 1 images in scope"), "{run:?}");
+}
+
+#[test]
+fn an_image_that_is_split_over_other_keys_is_moved_with_a_warning() {
+    let env =
+        chart("image: {name: team/web, tag: v1}\n", &["{{ .Values.image.name }}:{{ .Values.image.tag }}"]);
+    let run = irr(&env, &format!("override web {TARGET}"));
+    assert!(run.code == 0 && run.err.contains("split over the keys name and tag"), "{run:?}");
+}
+
+#[test]
+fn inspect_counts_images_by_registry_and_tells_at_level_debug_what_it_found() {
+    let env = chart("image: quay.io/team/web:1\n", &[STRING]);
+    let run = irr_with(&env, "inspect web", &[("LOG_LEVEL", "DEBUG")]);
+    assert!(run.out.contains("registries:\n- inValues: 1\n  registry: quay.io\n  rendered: 1\n"), "{run:?}");
+    assert!(run.err.contains("debug: value image of chart web (string, "), "{run:?}");
+    assert!(run.err.contains("renders `quay.io/team/web:1` from image"), "{run:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_does_not_lead_out_of_the_working_folder() {
+    let env = chart("image: web:1\n", &[STRING]);
+    let elsewhere = TestEnv::new();
+    std::os::unix::fs::symlink(elsewhere.path(), env.path().join("out")).expect("a link");
+    let run = irr(&env, &format!("override web {TARGET} --output-file out/o.yaml"));
+    assert!(run.code == 2 && run.err.contains("through a link"), "{run:?}");
+    assert!(!elsewhere.path().join("o.yaml").exists());
+    elsewhere.write("map.yaml", "registries: {mappings: []}\n");
+    assert_eq!(irr(&env, "override web --registry-file out/map.yaml").code, 2);
+    assert_eq!(irr(&env, "inspect").code, 2, "no chart here");
+    std::fs::create_dir(env.path().join("empty")).expect("a folder");
+    assert_eq!(irr(&env, "inspect ./empty").code, 2);
+}
+
+/// A chart with a subchart under an alias, each with an image.
+fn umbrella() -> TestEnv {
+    let env = chart("image: web:1\n", &[]);
+    let pod = |name: &str| {
+        format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec: {{containers: [{{name: a, image: {STRING}}}]}}\n"
+        )
+    };
+    env.write("web/templates/pod.yaml", &pod("web"));
+    env.write(
+        "web/Chart.yaml",
+        &format!("{CHART}dependencies:\n- {{name: db, version: 1.0.0, alias: store}}\n"),
+    )
+    .write("web/charts/db/Chart.yaml", "apiVersion: v2\nname: db\nversion: 1.0.0\n")
+    .write("web/charts/db/values.yaml", "image: quay.io/team/db:2\n")
+    .write("web/charts/db/templates/pod.yaml", &pod("db"));
+    env
+}
+
+#[test]
+fn commands_on_a_release_know_its_subcharts() {
+    let (env, flag) = (umbrella(), support::cluster::start());
+    let pintle = |line: &str| env.pintle(&format!("{line} {flag}"));
+    assert!(pintle("install web ./web").starts_with("exit 0"));
+    let run = irr(&env, &format!("override --release-name web {TARGET} {flag}"));
+    let moved =
+        "image: hub.corp:5000/dockerio/library/web:1\nstore:\n  image: hub.corp:5000/quayio/team/db:2\n";
+    assert_eq!((run.code, run.out.as_str()), (0, moved), "{run:?}");
+    env.write("hub.yaml", moved);
+    let run = irr(&env, &format!("validate --release-name web --values hub.yaml {flag}"));
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(irr(&env, &format!("inspect --release-name web {flag}")).out.contains("team/db"));
+    assert!(pintle("images list --release-name web").contains("quay.io/team/db:2"));
+    // Helm's records do not hold subcharts.
+    assert!(pintle("adopt web --to secret").starts_with("exit 0"));
+    for line in [
+        format!("override --release-name web {TARGET}"),
+        "inspect --release-name web".to_owned(),
+        "list --release-name web".to_owned(),
+        "validate --release-name web --values hub.yaml".to_owned(),
+    ] {
+        let run = irr(&env, &format!("{line} {flag}"));
+        assert!(run.code == 2 && run.err.contains("--chart-path web-0.1.0.tgz"), "{line}: {run:?}");
+        let run = irr(&env, &format!("{line} --chart-path web {flag}"));
+        assert_eq!(run.code, 0, "{line}: {run:?}");
+    }
+    env.write("web/Chart.yaml", &CHART.replace("0.1.0", "0.2.0"));
+    let run = irr(&env, &format!("inspect --release-name web --chart-path web {flag}"));
+    assert!(run.code == 2 && run.err.contains("was made from web 0.1.0"), "{run:?}");
+}
+
+#[test]
+fn an_image_of_a_release_that_its_chart_does_not_render_is_an_error() {
+    let (env, flag) = (umbrella(), support::cluster::start());
+    // Not declared, so that the record does not even say that there was a subchart.
+    env.write("web/Chart.yaml", CHART);
+    let installed = env.called("pintle", &format!("install web ./web {flag}"), &[("HELM_DRIVER", "secret")]);
+    assert!(installed.starts_with("exit 0"), "{installed}");
+    env.write("hub.yaml", "image: hub.corp/web:1\n");
+    for line in [
+        format!("override --release-name web {TARGET}"),
+        "inspect --release-name web".to_owned(),
+        "list --release-name web".to_owned(),
+        "validate --release-name web --values hub.yaml".to_owned(),
+    ] {
+        let run = irr(&env, &format!("{line} {flag}"));
+        assert!(run.code == 4 && run.err.contains("quay.io/team/db:2 (Pod/db)"), "{line}: {run:?}");
+        assert_eq!(irr(&env, &format!("{line} --chart-path web {flag}")).code, 0, "{line}");
+    }
 }
 
 const RELEASES: &str = r#"
@@ -580,9 +720,9 @@ fn ir_38_files_that_exist_are_not_overwritten() {
     assert_eq!(std::fs::read_to_string(env.path().join("out.yaml")).unwrap(), "mine\n");
     assert_eq!(irr(&env, &format!("{skeleton} --overwrite-skeleton")).code, 0);
     let text = std::fs::read_to_string(env.path().join("out.yaml")).unwrap();
-    assert!(text.contains("  - source: docker.io\n    target: registry.local/docker-io\n"), "{text}");
+    assert!(text.contains("  - source: docker.io\n    target: registry.local/dockerio\n"), "{text}");
     let run = irr(&env, "override web --registry-file out.yaml");
-    assert_eq!(run.out, "image: registry.local/docker-io/library/web:1\n", "{}", run.err);
+    assert_eq!(run.out, "image: registry.local/dockerio/library/web:1\n", "{}", run.err);
 }
 
 #[test]
@@ -611,7 +751,7 @@ fn ir_40_validating_tells_what_is_wrong_by_its_code() {
     assert_eq!(irr(&env, "validate web --values bad.yaml").code, 2);
     let run = irr(&env, "validate web --values none.yaml");
     assert!(run.code == 2 && run.err.contains("none.yaml"), "{run:?}");
-    assert_eq!(irr(&env, "validate web").code, 1);
+    assert_eq!(irr(&env, "validate web").code, 2);
 }
 
 #[test]
@@ -650,7 +790,7 @@ fn ir_42_the_mapping_file_is_kept_by_config() {
     assert_eq!(run.out, "registry-mappings.yaml: removed quay.io\n");
     assert_eq!(read(), "registries:\n  mappings: []\n");
     let run = irr(&env, "config --source quay.io");
-    assert!(run.code == 1 && run.err.contains("required flags are missing: --target"), "{run:?}");
+    assert!(run.code == 2 && run.err.contains("required flags are missing: --target"), "{run:?}");
     assert_eq!(irr(&env, "config --source x.y --target a/b --file map.txt").code, 2);
 }
 

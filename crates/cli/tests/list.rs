@@ -36,6 +36,26 @@ fn it_takes_no_operands_and_knows_its_formats() {
 }
 
 #[test]
+fn a_limit_that_nobody_asked_for_is_told() {
+    let env = TestEnv::new();
+    let release = |number: usize| {
+        format!(
+            "- {{name: r{number}, namespace: default, version: 1, info: {{status: deployed}}, chart: {{metadata: {{name: a, version: 1.0.0}}}}}}\n"
+        )
+    };
+    env.write("releases.yaml", &(0..257).map(release).collect::<String>());
+    let memory = [("HELM_DRIVER", "memory"), ("HELM_MEMORY_DRIVER_DATA", "releases.yaml")];
+    let told = "only 256 releases are shown: `--max 0` shows all, `--offset 256` the next";
+    let output = env.called("pintle", "list -q", &memory);
+    assert!(output.contains(told) && output.matches("\nr").count() == 256, "{output}");
+    for line in ["list -q --max 256", "list -q --max 0", "list -q --offset 1"] {
+        let output = env.called("pintle", line, &memory);
+        assert!(!output.contains("are shown"), "{line}: {output}");
+    }
+    assert!(!env.helm_with("list -q", &memory).contains("are shown"));
+}
+
+#[test]
 fn every_flag_is_accepted() {
     let env = TestEnv::new();
     let line = "list -q --no-headers --time-format 2006 -d -r --uninstalled --superseded --uninstalling --deployed \

@@ -555,7 +555,7 @@ fn several_releases_are_planned_in_one_command() {
     env.write("list.yaml", "releases:\n- {name: a, chart: ./web, colour: red}\n");
     holds(
         &run(&env, "plan releases list.yaml"),
-        &["list.yaml: release 1 has a field \"colour\"; known are name"],
+        &["list.yaml: release 1 (a) has a field \"colour\"; known are name"],
     );
 }
 

@@ -66,6 +66,16 @@ fn suites_that_pass_are_listed_and_counted() {
 }
 
 #[test]
+fn a_chart_without_suites_has_not_passed() {
+    let env = greeter(SUITE);
+    let of_helm = env.helm("unittest web -f none/*.yaml");
+    assert!(of_helm.contains("Charts:      1 passed, 1 total"), "{of_helm}");
+    let output = env.pintle("unittest web -f none/*.yaml");
+    assert!(output.contains("Charts:      0 passed, 0 total"), "{output}");
+    assert!(output.contains("no test suites for chart web (web)"), "{output}");
+}
+
+#[test]
 fn failures_show_what_was_expected_and_end_with_one() {
     let env = greeter(&SUITE.replace("value: Moin", "value: Hallo"));
     insta::assert_snapshot!(timeless(env.helm("unittest web --color=false")), @"

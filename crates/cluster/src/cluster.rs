@@ -141,7 +141,8 @@ impl Cluster {
         cluster
     }
 
-    pub(crate) fn discards_writes(&self) -> bool {
+    /// Whether writes are discarded; see [`Cluster::discarding_writes`].
+    pub fn discards_writes(&self) -> bool {
         self.inner.upstream.is_some()
     }
 

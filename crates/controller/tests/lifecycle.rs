@@ -577,3 +577,29 @@ async fn drift_is_corrected_without_fights() {
     assert_eq!(gate.requests().iter().filter(is_correction).count(), before, "nothing is corrected twice");
     assert_eq!((replicas().await, test.condition("web", "Drifted").await.as_str()), (Some(4), "False"));
 }
+
+#[tokio::test]
+async fn a_release_stays_in_the_store_where_it_is() {
+    use pintle::release::Store;
+    let test = TestCluster::new().await;
+    let (controller, _) = test.controller();
+    test.request("web", "values: {text: one}").await;
+    test.until_ready(&controller, "web").await;
+    let native = std::sync::Arc::new(pintle::cluster::store::NativeStore::new(test.cluster.clone()));
+    let session = pintle::Session::new(test.cluster.clone(), native);
+    let secrets = std::sync::Arc::new(pintle::cluster::store::HelmSecrets::new(test.cluster.clone()));
+    let (name, namespace) = ("web".to_owned(), "default".to_owned());
+    let request = pintle::ops::AdoptRequest { name, namespace, to: secrets.clone() };
+    pintle::ops::adopt(&session, &request).await.unwrap();
+    let (controller, _) = test.controller();
+    test.request("web", "values: {text: two}").await;
+    test.until_ready(&controller, "web").await;
+    assert_eq!(test.text("web").await.as_deref(), Some("two"));
+    assert_eq!(test.versions("web").await, []);
+    let history = secrets.history("default", "web").await.unwrap();
+    assert_eq!(history.iter().map(|version| version.number).collect::<Vec<_>>(), [1, 2]);
+    test.delete("helm.sh/v3", "HelmRequest", "web").await;
+    test.reconcile(&controller, "web").await;
+    assert_eq!(secrets.history("default", "web").await.unwrap(), []);
+    assert_eq!(test.text("web").await, None);
+}

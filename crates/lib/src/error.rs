@@ -6,11 +6,11 @@ mod text;
 use std::path::PathBuf;
 
 pub use kind::ErrorKind;
+use pintle_release::driver_word;
 #[cfg(feature = "lua")]
 use text::missing_permissions;
 #[cfg(feature = "cluster")]
 use text::stale_plan;
-use pintle_release::driver_word;
 use text::{
     delete_commands, driver_setting, join_errors, store_description, store_suffix, unsafe_crds, with_causes,
 };

@@ -6,19 +6,20 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use futures::FutureExt as _;
-use pintle::chart::package::Times;
 use pintle::events::{ChartPath, Context, HandlerError, Registration, RenderedObject, SourceFile};
 use pintle::lua::{Limits, Services};
 use pintle::objects::{Object, ObjectId};
+use pintle::ops::dependency::BuildTimes;
 use pintle::ops::{
     CreateRequest, Layout, LintRequest, PackageRequest, TemplateRequest, Templated, create, dependency, lint,
     package, template,
 };
+use pintle::release::Timestamp;
 use pintle::{Error, Granted, Lifecycle, OfflineSession, Reporter, Scripting, Session, Silent};
 use pintle_tree::Node;
 use tempfile::TempDir;
 
-const TIMES: Times = Times { all: None, fallback: 0 };
+const TIMES: BuildTimes = BuildTimes { now: Timestamp::ZERO, epoch: None };
 
 const CONFIG: &str = "kind:   ConfigMap # as it was written\napiVersion: v1\nmetadata: {name: web}\n\
                       data: {size: \"{{ .Values.size }}\"}\n";

@@ -222,7 +222,10 @@ async fn a_marker_counts_if_the_store_that_it_names_cannot_be_read() {
     assert!(error.to_string().contains("HELM_DRIVER=native"), "{error}");
     assert_eq!(gate.writes(), [""; 0]);
     assert_eq!(list(&session, &ListRequest::default(), &mut Silent).await.unwrap(), []);
-    assert_eq!(history(&session, "default", "web", 0).await.map(drop).unwrap_err().to_string(), "release: not found");
+    assert_eq!(
+        history(&session, "default", "web", 0).await.map(drop).unwrap_err().to_string(),
+        "release: not found"
+    );
 }
 
 #[tokio::test]

@@ -199,12 +199,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// When a record cannot be deleted; those after it stay.
-    fn forget<'a>(
-        &'a self,
-        namespace: &'a str,
-        name: &'a str,
-        numbers: &'a [u64],
-    ) -> StoreFuture<'a, ()> {
+    fn forget<'a>(&'a self, namespace: &'a str, name: &'a str, numbers: &'a [u64]) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             for number in numbers {
                 match self.delete(namespace, name, *number).await {

@@ -140,4 +140,52 @@ pub(crate) async fn check(store: &dyn Store, namespace: &str) {
     assert!(store.latest(&query(None)).await.expect("an answer").is_empty(), "{driver}");
     let update = store.update(&first, None, None).await;
     assert!(matches!(update, Err(StoreError::NotFound { .. })), "{driver}: {update:?}");
+    check_move(store, namespace).await;
+}
+
+/// Checks that a release can be moved here, and away again: while that is done it has a lease, and then it leaves nothing
+/// but a marker, which is no version, where other programs read the store too.
+async fn check_move(store: &dyn Store, namespace: &str) {
+    let driver = store.driver();
+    let versions = [1, 2].map(|number| version(namespace, "moved", number, Status::Superseded));
+    store.import(&versions).await.expect("is new");
+    let mut history = store.history(namespace, "moved").await.expect("an answer");
+    assert_eq!(history.iter().map(|version| version.number).collect::<Vec<_>>(), [1, 2], "{driver}");
+    let lease = Lease::new("me", Timestamp::from_unix(1_700_000_000, 0), 30);
+    let mut last = history.pop().expect("two versions");
+    last.state = store.hold(&last, Some(&lease)).await.expect("is unmodified");
+    store.renew(namespace, "moved", 2, &lease).await.expect("is ours");
+    let now = store.history(namespace, "moved").await.expect("an answer").pop().expect("is there");
+    assert_eq!((now.lease.as_ref(), now.status), (Some(&lease), Status::Superseded), "{driver}");
+    store.hold(&now, None).await.expect("is unmodified");
+
+    store.leave_marker(&now, "native").await.expect("can be written");
+    store.leave_marker(&now, "native").await.expect("can be written again");
+    let history = store.history(namespace, "moved").await.expect("an answer");
+    assert_eq!((history.len(), history[1].lease.as_ref()), (2, None), "{driver}");
+    let has_marker = !matches!(driver, "native" | "Memory");
+    let marked = has_marker.then(|| "native".to_owned());
+    assert_eq!(store.moved_to(namespace, "moved"), marked, "{driver}");
+    let here = Query { namespace: Some(namespace.into()), ..Query::default() };
+    assert_eq!(store.latest(&here).await.expect("an answer").len(), 1, "{driver}");
+    store.forget(namespace, "moved", &[1, 2]).await.expect("can be deleted");
+    store.forget(namespace, "moved", &[1, 2]).await.expect("is gone");
+    store.forget(namespace, "moved", &[]).await.expect("nothing is left");
+    assert!(store.history(namespace, "moved").await.expect("an answer").is_empty(), "{driver}");
+    assert!(!store.has_records(namespace, "moved").await.expect("an answer"), "{driver}");
+    assert!(store.list(&here).await.expect("an answer").is_empty(), "{driver}");
+    assert!(store.latest(&here).await.expect("an answer").is_empty(), "{driver}");
+    for part in [RecordPart::All, RecordPart::WithoutFiles] {
+        assert_eq!(store.newest(namespace, "moved", part).await.expect("an answer"), None, "{driver}");
+    }
+    assert_eq!(store.moved_to(namespace, "moved"), marked, "{driver}");
+    store.remove_marker(namespace, "moved").await.expect("can be deleted");
+    store.remove_marker(namespace, "moved").await.expect("is gone");
+    store.history(namespace, "moved").await.expect("an answer");
+    assert_eq!(store.moved_to(namespace, "moved"), None, "{driver}");
+    // The name is free again.
+    store.import(&versions).await.expect("is new");
+    for number in [1, 2] {
+        store.delete(namespace, "moved", number).await.expect("is there");
+    }
 }

@@ -548,15 +548,8 @@ impl Store for SqlStore {
         Box::pin(async move {
             let key = helm::object_name(&seen.name, seen.number);
             let (namespace, lease) = (namespace_of(&seen.namespace), LeaseRow::new(lease));
-            let parameters: [&(dyn ToSql + Sync); 7] = [
-                &key,
-                &namespace,
-                &seen.state,
-                &lease.holder,
-                &lease.since,
-                &lease.renewed,
-                &lease.seconds,
-            ];
+            let parameters: [&(dyn ToSql + Sync); 7] =
+                [&key, &namespace, &seen.state, &lease.holder, &lease.since, &lease.renewed, &lease.seconds];
             match self.changed(HOLD, &parameters).await {
                 Ok(true) => Ok(seen.state.clone()),
                 Ok(false) => Err(self.conflict_error(seen).await),

@@ -54,8 +54,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let Some(to) = stores.iter().find(|store| store.driver_word() == word).map(Arc::clone) else {
         return Err(Failure::usage(format!("`--to {word}` needs a cluster")));
     };
-    let session =
-        Session { other_stores: stores, excluded_stores: Vec::new(), ..connection.session.clone() };
+    let session = Session { other_stores: stores, excluded_stores: Vec::new(), ..connection.session.clone() };
     for name in invocation.flags.operands.clone() {
         let request = AdoptRequest { name, namespace: connection.namespace.clone(), to: Arc::clone(&to) };
         let adopted = connection.run(pintle::ops::adopt(&session, &request))?;
@@ -73,7 +72,9 @@ fn describe(name: &str, adopted: Adopted) -> String {
         _ => "the database",
     };
     if adopted.versions == 0 {
-        return format!("release \"{name}\" does not exist any more; its marker was deleted, and the name is free\n");
+        return format!(
+            "release \"{name}\" does not exist any more; its marker was deleted, and the name is free\n"
+        );
     }
     let done = match (adopted.from, adopted.versions) {
         (None, _) => return format!("release \"{name}\" is already stored in {store}\n"),

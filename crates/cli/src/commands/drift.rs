@@ -85,9 +85,7 @@ fn answer(found: &[ReleaseDrift], correct: bool) -> Result<(), Failure> {
     }
     match objects().filter(|object| object.problem.is_some()).count() {
         0 if correct || objects().next().is_none() => Ok(()),
-        count if correct => {
-            Err(Failure::run_time(format!("{count} {} cannot be restored", plural(count))))
-        }
+        count if correct => Err(Failure::run_time(format!("{count} {} cannot be restored", plural(count)))),
         _ => Err(Failure::new(FailureKind::Changes, "")),
     }
 }
@@ -200,4 +198,37 @@ fn object_tree(object: &DriftedObject) -> Node {
 
 fn map(entries: Vec<(&str, Node)>) -> Node {
     Node::Map(entries.into_iter().map(|(key, value)| (key.into(), value)).collect::<Map<Node>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pintle::objects::ObjectId;
+
+    fn found(problem: Option<&str>, is_missing: bool) -> Vec<ReleaseDrift> {
+        let object = DriftedObject {
+            id: ObjectId::new("v1", "ConfigMap", "default", "web"),
+            is_missing,
+            fields: Vec::new(),
+            problem: problem.map(str::to_owned),
+            is_corrected: false,
+        };
+        vec![ReleaseDrift { version: Default::default(), objects: vec![object], compared: 2 }]
+    }
+
+    #[test]
+    fn what_could_not_be_checked_has_not_drifted() {
+        let drift = found(Some("configmaps is forbidden"), false);
+        assert!(describe(&drift[0]).contains(": 1 of 2 objects could not be checked\n"));
+        let failure = answer(&drift, false).expect_err("unknown");
+        assert_eq!(
+            (failure.class, failure.text.as_str()),
+            (FailureKind::RunTime, "1 object could not be checked")
+        );
+        let drift = found(None, true);
+        assert!(describe(&drift[0]).contains(": 1 of 2 objects have drifted\n"));
+        assert_eq!(answer(&drift, false).expect_err("drifted").class, FailureKind::Changes);
+        let failure = answer(&found(Some("refused"), true), true).expect_err("not restored");
+        assert_eq!(failure.text, "1 object cannot be restored");
+    }
 }

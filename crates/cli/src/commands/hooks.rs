@@ -56,7 +56,7 @@ static OWN: &[Flag] = &[Flag::list(names::EVENT, "only hooks that run at these e
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let selected = events(invocation)?;
     let mut hooks = match Subject::from_flags(invocation)? {
-        Subject::Release(name) => {
+        Subject::Release(name, _) => {
             let connection = Connection::open(invocation)?;
             let (session, namespace) = (&connection.session, &connection.namespace);
             let version = pintle::ops::get(session, namespace, &name, &VersionRef::Current);

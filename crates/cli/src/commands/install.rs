@@ -37,6 +37,9 @@ Set values with files (-f) and flags (--set and its variants). Later ones take p
 
 With --dry-run nothing is installed, and the objects are shown, including Secrets unless --hide-secret is set.
 
+The logs of hooks are shown if these ask for it: helm.sh/hook-output-log-policy is hook-failed, hook-succeeded or both.
+--no-log-output shows none.
+
 A chart may contain scripts. You are asked before they get permission for more than changing values and objects;
 --accept-perms and --yes answer in advance.",
     operands: Operands::AtLeast(1),

@@ -68,8 +68,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let count = |name: Name<i64>| usize::try_from(flags.int(name, invocation.environment)).unwrap_or(0);
     let max = count(names::MAX);
     // A limit that nobody asked for is told. Helm says nothing.
-    let tells_of_more =
-        invocation.personality == Personality::Pintle && max > 0 && !flags.given(names::MAX);
+    let tells_of_more = invocation.personality == Personality::Pintle && max > 0 && !flags.given(names::MAX);
     let request = ListRequest {
         namespace: Some(connection.namespace.clone()).filter(|_| !flags.on(names::ALL_NAMESPACES)),
         statuses: statuses(flags),

@@ -105,7 +105,8 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
 
 /// What to print if no release is outdated: a release that was not compared may be.
 fn none_outdated(total: usize, unknown: usize) -> String {
-    const HINT: &str = "the source of their charts is unknown; `--all` lists them, `repo add` adds a repository";
+    const HINT: &str =
+        "the source of their charts is unknown; `--all` lists them, `repo add` adds a repository";
     match unknown {
         0 => "No outdated releases\n".to_owned(),
         _ if unknown == total => format!("No release could be compared, of {total}: {HINT}\n"),

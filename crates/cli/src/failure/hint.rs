@@ -53,9 +53,7 @@ pub(crate) fn hint(error: &Error) -> Option<String> {
                 .to_owned()
         }
         Error::NameInUse { kept: Some(_), .. } => {
-            "choose another name; `pintle upgrade` upgrades that release and adopts its records, \
-             `pintle adopt` only adopts them"
-                .to_owned()
+            "choose another name; `pintle upgrade` upgrades that release where it is, `pintle adopt` moves it".to_owned()
         }
         Error::NameInUse { interrupted: true, .. } => {
             "an install of that name was interrupted: `pintle upgrade --install` continues it, and \

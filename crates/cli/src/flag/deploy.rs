@@ -228,7 +228,10 @@ pub(crate) static HOOKS: &[Flag] = &[
     Flag::switch(names::HOOK_ENV, "set the hook's event and weight as environment variables in every hook"),
     Flag::text(names::LOGS, "show the logs of hooks: end, or stream for live output")
         .completes(FlagCompletion::Words(&["end", "stream"])),
-    Flag::switch(names::NO_LOG_OUTPUT, "do not show the logs of hooks"),
+    Flag::switch(
+        names::NO_LOG_OUTPUT,
+        "do not show the logs of hooks, whatever their helm.sh/hook-output-log-policy says",
+    ),
     Flag::of(
         names::HOOK_TIMEOUT,
         Kind::Duration,

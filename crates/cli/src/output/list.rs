@@ -43,7 +43,9 @@ pub(crate) fn rows(
     if headings {
         let managed = shows_managers.then_some(&MANAGED_BY);
         let store = shows_stores.then_some(&STORE);
-        rows.push(HEADINGS.iter().chain(managed).chain(store).map(|heading| paint.heading(heading)).collect());
+        rows.push(
+            HEADINGS.iter().chain(managed).chain(store).map(|heading| paint.heading(heading)).collect(),
+        );
     }
     for release in releases {
         let mut row = vec![

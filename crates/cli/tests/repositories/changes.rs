@@ -106,6 +106,11 @@ fn releases_with_newer_charts_are_listed() {
     good(env.pintle(&format!("upgrade old r/web {cluster}")));
     let output = good(env.pintle(&format!("outdated {cluster}")));
     assert_eq!(output, "exit 0\n--- stdout\nNo outdated releases\n");
+    // What was not compared is not called up to date.
+    good(env.pintle("repo remove r"));
+    let output = good(env.pintle(&format!("outdated {cluster} --namespace third")));
+    assert!(output.contains("No release could be compared, of 1"), "{output}");
+    assert!(!output.contains("No outdated releases"), "{output}");
 }
 
 #[test]

@@ -11,8 +11,8 @@ use std::sync::{Mutex, PoisonError};
 use pintle_objects::{Object, ObjectId};
 use pintle_release::helm::{self, TimestampLabel};
 use pintle_release::{
-    ChartSource, Lease, Query, RecordPart, ReleaseVersion, Store, StoreError, StoreFuture, Summary, driver_word,
-    newest,
+    ChartSource, Lease, Query, RecordPart, ReleaseVersion, Store, StoreError, StoreFuture, Summary,
+    driver_word, newest,
 };
 
 use super::{api, clock};

@@ -541,12 +541,7 @@ impl Store for NativeStore {
         Box::pin(self.delete_version(namespace, name, number, Dependents::Orphan))
     }
 
-    fn forget<'a>(
-        &'a self,
-        namespace: &'a str,
-        name: &'a str,
-        numbers: &'a [u64],
-    ) -> StoreFuture<'a, ()> {
+    fn forget<'a>(&'a self, namespace: &'a str, name: &'a str, numbers: &'a [u64]) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             let forgotten = self.forget_release(namespace, name, numbers).await;
             forgotten.map_err(api::backend_error(format!("delete: failed to delete the records of {name:?}")))

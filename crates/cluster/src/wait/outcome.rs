@@ -105,6 +105,19 @@ impl WaitError {
         self
     }
 
+    /// Leaves out what containers have logged.
+    #[must_use]
+    pub fn without_logs(mut self) -> Self {
+        match &mut self {
+            WaitError::NotReady { diagnoses, .. } | WaitError::Legacy { diagnoses, .. } => {
+                diagnoses.iter_mut().for_each(|diagnosis| diagnosis.log.clear());
+            }
+            WaitError::FailedFast(diagnosis) => diagnosis.log.clear(),
+            WaitError::Cluster(_) => {}
+        }
+        self
+    }
+
     /// What is known about the causes.
     pub fn diagnoses(&self) -> &[Diagnosis] {
         match self {

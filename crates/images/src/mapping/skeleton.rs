@@ -45,7 +45,7 @@ mod tests {
         let registries = BTreeSet::from(["docker.io".to_owned(), "reg:5000".to_owned()]);
         let file = MappingFile::parse("m.yaml", skeleton(&registries).as_bytes()).unwrap();
         let targets: Vec<String> = file.mappings.iter().map(|mapping| mapping.target.to_string()).collect();
-        assert_eq!(targets, ["registry.local/docker-io", "registry.local/reg-5000"]);
+        assert_eq!(targets, ["registry.local/dockerio", "registry.local/reg"]);
         assert!(MappingFile::parse("m.yaml", skeleton(&BTreeSet::new()).as_bytes()).is_ok());
     }
 }

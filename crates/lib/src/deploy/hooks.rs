@@ -259,6 +259,13 @@ impl Executor<'_> {
         };
         let timeout = hook.timeout.or(self.options.hook_timeout).unwrap_or(self.options.timeout);
         let outcome = wait::hook(self, &objects, timeout, stream, &updates).await;
+        let outcome = match outcome {
+            // The end of the log is part of the error, and who wants no logs wants none there either.
+            Err(Error::Wait(waited)) if self.options.logs == HookLogs::Off => {
+                Err(Error::Wait(Box::new(waited.without_logs())))
+            }
+            outcome => outcome,
+        };
         let policy = if outcome.is_ok() { None } else { Some(LogPolicy::Failed) };
         if let Some(policy) = policy
             && !stream

@@ -160,10 +160,7 @@ pub(crate) fn stored(
 
 /// Whether a recorded file is one that the record adds to those of the chart.
 fn is_extra(name: &str) -> bool {
-    name == RENDERED_VALUES_FILE
-        || name == SOURCE_FILE
-        || name == order::FILE
-        || name.starts_with(SOURCE_DIR)
+    name == RENDERED_VALUES_FILE || name == SOURCE_FILE || name == order::FILE || name.starts_with(SOURCE_DIR)
 }
 
 fn add_subcharts(chart: &Chart, prefix: &str, files: &mut Vec<StoredFile>) {

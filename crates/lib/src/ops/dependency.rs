@@ -12,6 +12,15 @@ use pintle_semver::{Constraint, Version};
 use crate::report::forward_log;
 use crate::{Lifecycle, OfflineSession, Reporter, Result, prepare};
 
+/// The times of what [`build`] and [`update`] write.
+#[derive(Clone, Copy, Debug)]
+pub struct BuildTimes {
+    /// When a new lock is generated.
+    pub now: Timestamp,
+    /// The time of archives that are made from folders (`SOURCE_DATE_EPOCH`), in Unix seconds; without it, that of the files.
+    pub epoch: Option<i64>,
+}
+
 /// Lists the dependencies of a chart and whether they are present.
 ///
 /// # Errors
@@ -20,8 +29,7 @@ pub fn list(chart: &Path, reporter: &mut dyn Reporter) -> Result<Listing> {
     forward_log(reporter, |log| Ok(dependency::list(chart, log)?))
 }
 
-/// Fills `charts/` from the lock file. A new lock has the time `times.fallback`, archives that are made from folders have
-/// `times`. Repositories and registries are reached through
+/// Fills `charts/` from the lock file. Repositories and registries are reached through
 /// `remote`, such as `pintle::repo::DependencySource`; without it, charts of theirs are refused.
 ///
 /// # Errors
@@ -30,7 +38,7 @@ pub fn list(chart: &Path, reporter: &mut dyn Reporter) -> Result<Listing> {
 pub fn build(
     session: &OfflineSession,
     chart: &Path,
-    times: Times,
+    times: BuildTimes,
     remote: Option<&mut dyn Remote>,
     reporter: &mut dyn Reporter,
 ) -> Result<()> {
@@ -99,7 +107,7 @@ fn resolve(chart: &mut Chart) {
 /// As [`build`], except for those about the lock.
 pub fn update(
     chart: &Path,
-    times: Times,
+    times: BuildTimes,
     remote: Option<&mut dyn Remote>,
     reporter: &mut dyn Reporter,
 ) -> Result<()> {
@@ -108,7 +116,7 @@ pub fn update(
 
 fn run(
     chart: &Path,
-    times: Times,
+    times: BuildTimes,
     remote: Option<&mut dyn Remote>,
     reporter: &mut dyn Reporter,
     command: impl FnOnce(UpdateContext<'_>) -> pintle_chart::Result<()>,
@@ -116,8 +124,8 @@ fn run(
     let mut log = Vec::new();
     let outcome = command(UpdateContext {
         chart_path: chart,
-        now: Timestamp::from_unix(times.fallback, 0),
-        times,
+        now: times.now,
+        times: Times { all: times.epoch, fallback: times.now.unix() },
         report: &mut |line| reporter.progress(line),
         log: &mut log,
         remote: remote.map(|remote| remote as &mut dyn Remote),

@@ -204,8 +204,7 @@ fn relation(own: &[Summary], other: &[Summary]) -> Relation {
         .iter()
         .filter_map(|theirs| own.iter().find(|ours| ours.number == theirs.number).map(|ours| (ours, theirs)))
         .peekable();
-    let progress =
-        |versions: &[Summary]| (versions.last().map(|last| last.number), versions.len());
+    let progress = |versions: &[Summary]| (versions.last().map(|last| last.number), versions.len());
     if common.peek().is_none() || !common.all(|(ours, theirs)| is_same_version(ours, theirs)) {
         Relation::Unrelated
     } else if progress(other) > progress(own) {

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use pintle::cluster::{Cluster, Preconditions, PropagationPolicy, WriteParams};
 use pintle::cluster::store::{HelmConfigMaps, HelmSecrets, NativeStore};
+use pintle::cluster::{Cluster, Preconditions, PropagationPolicy, WriteParams};
 use pintle::embedded::{Api, Embedded};
 use pintle::objects::{Object, ObjectId};
 use pintle::ops::{InstallRequest, UpgradeRequest};

@@ -26,8 +26,7 @@ pub fn marker(last: &Summary, from: &str, to: &str) -> ReleaseVersion {
         "native" => "a Release object of Pintle".to_owned(),
         driver => format!("HELM_DRIVER={driver}"),
     };
-    let description =
-        format!("moved to {place}; to bring it back: pintle adopt {} --to {from}", last.name);
+    let description = format!("moved to {place}; to bring it back: pintle adopt {} --to {from}", last.name);
     let mut version = ReleaseVersion {
         name: last.name.clone(),
         namespace: last.namespace.clone(),

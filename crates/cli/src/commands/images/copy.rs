@@ -177,7 +177,8 @@ fn request(invocation: &mut Invocation<'_>) -> Result<CopyImagesRequest, Failure
         }
     }
     charts.extend(invocation.flags.list(names::FROM_CHART).iter().cloned().map(Subject::Chart));
-    charts.extend(invocation.flags.list(names::FROM_RELEASE).iter().cloned().map(Subject::Release));
+    let releases = invocation.flags.list(names::FROM_RELEASE).iter().cloned();
+    charts.extend(releases.map(|name| Subject::Release(name, None)));
     for named in &charts {
         let found = images_of(invocation, named)?;
         images.extend(found.1.into_iter().map(|image| image.image));

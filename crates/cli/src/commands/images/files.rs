@@ -25,7 +25,25 @@ pub(super) fn check(flag: &str, path: &str) -> Result<(), Failure> {
             .hint("use an absolute path if this is intended"));
         }
     }
-    Ok(())
+    check_links(flag, path)
+}
+
+/// Rejects relative paths that leave the working directory through a symbolic link. What does not exist yet is judged by
+/// the folder that it would be in.
+fn check_links(flag: &str, path: &str) -> Result<(), Failure> {
+    let Ok(here) = fs::canonicalize(".") else { return Ok(()) };
+    let existing = Path::new(path).ancestors().find_map(|part| match part.as_os_str().is_empty() {
+        true => Some(here.clone()),
+        false => fs::canonicalize(part).ok(),
+    });
+    match existing {
+        Some(real) if !real.starts_with(&here) => Err(Failure::usage(format!(
+            "{flag}: path traversal: `{path}` leads out of the working directory through a link, to {}",
+            real.display()
+        ))
+        .hint("use an absolute path if this is intended")),
+        _ => Ok(()),
+    }
 }
 
 /// Reads the file of a flag.

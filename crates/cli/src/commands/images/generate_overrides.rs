@@ -6,6 +6,7 @@ use pintle::ops::images::{self, ImageOptions, Inspected};
 use pintle_tree::Node;
 
 use super::files::{self, Existing};
+use super::inventory;
 use super::output::{self, FORMAT, OUTPUT};
 use super::policy::{PATHS, POLICY, REGISTRIES, paths, policy, require};
 use super::report::Report;
@@ -63,6 +64,9 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let subject = Subject::from_flags(invocation)?.load(invocation)?;
     let proves = !invocation.flags.on(names::NO_VALIDATE);
     let seen = relocate(invocation, &subject, &policy, proves)?;
+    if level >= LogLevel::Debug {
+        inventory::debug_lines(&seen).iter().for_each(|line| invocation.ui.note(line));
+    }
     let report = Report::new(&subject, &seen, &policy, proves);
     report_result(invocation, &subject, &policy, &report, level)?;
     refuse(invocation, &report)?;

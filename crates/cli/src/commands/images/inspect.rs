@@ -92,6 +92,9 @@ fn inspect_chart(
             subject.chart.name(),
         ));
     }
+    if level >= LogLevel::Debug {
+        inventory::debug_lines(&seen).iter().for_each(|line| invocation.ui.note(line));
+    }
     Ok(seen)
 }
 

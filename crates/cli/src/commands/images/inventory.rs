@@ -49,6 +49,7 @@ pub(super) fn record(subject: &ChartInput, seen: &Inspected, filter: &Filter<'_>
     });
     let record = Record::default()
         .with_record("chart", chart)
+        .with_records("registries", by_registry(seen, filter))
         .with("images", Node::List(Vec::new()))
         .with_records("globalRegistries", globals.collect())
         .with_records("imagePatterns", findings.iter().map(|finding| pattern(finding)).collect())
@@ -57,6 +58,52 @@ pub(super) fn record(subject: &ChartInput, seen: &Inspected, filter: &Filter<'_>
         .with_records("unsupported", findings.iter().flat_map(|finding| unsupported(finding)).collect())
         .with_records("errors", findings.iter().filter_map(|finding| error(finding)).collect());
     if images.is_empty() { record } else { record.replacing("images", images) }
+}
+
+/// The registries that images come from, with the number of images in values and in rendered objects.
+fn by_registry(seen: &Inspected, filter: &Filter<'_>) -> Vec<Record> {
+    let mut counts: BTreeMap<String, (i64, i64)> = BTreeMap::new();
+    for image in seen.detection.images.iter().filter_map(|finding| finding.reference.as_ref()) {
+        counts.entry(image.registry()).or_default().0 += 1;
+    }
+    for image in &seen.relocation.images {
+        if let Ok(image) = Reference::parse(&image.field.image) {
+            counts.entry(image.registry()).or_default().1 += 1;
+        }
+    }
+    counts.retain(|registry, _| filter.shows(registry));
+    let record = |(registry, (values, rendered)): (String, (i64, i64))| {
+        let record = Record::default().with("registry", registry.as_str());
+        let record = record.with("inValues", values).with("rendered", rendered);
+        match filter.policy.excludes_registry(&registry) {
+            true => record.with("excluded", true),
+            false => record,
+        }
+    };
+    counts.into_iter().map(record).collect()
+}
+
+/// What was found in values, and why, for the log level `debug`.
+pub(super) fn debug_lines(seen: &Inspected) -> Vec<String> {
+    let values = seen.detection.images.iter().map(|finding| {
+        let issues: Vec<String> = finding.issues.iter().map(ToString::to_string).collect();
+        let registry = finding.reference.as_ref().map_or_else(|| "unknown".to_owned(), Reference::registry);
+        let issues = if issues.is_empty() { String::new() } else { format!("; {}", issues.join("; ")) };
+        format!(
+            "debug: value {} of chart {} ({}, {}): `{}`, registry {registry}{issues}",
+            finding.path,
+            finding.chart,
+            finding.shape.name(),
+            finding.origin,
+            finding.written
+        )
+    });
+    let rendered = seen.relocation.images.iter().map(|image| {
+        let from: Vec<String> = image.values.iter().map(ToString::to_string).collect();
+        let from = if from.is_empty() { "no value".to_owned() } else { from.join(", ") };
+        format!("debug: {} renders `{}` from {from}", image.field.object, image.field.image)
+    });
+    values.chain(rendered).collect()
 }
 
 /// The number of enabled subcharts.

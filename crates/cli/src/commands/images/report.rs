@@ -81,7 +81,8 @@ impl<'r> Report<'r> {
             });
             let path = finding.naming_path();
             if let Some(keys) = split_keys(finding) {
-                warnings.push(format!("{path}: the image is split over the keys {keys} (`{}`)", finding.written));
+                warnings
+                    .push(format!("{path}: the image is split over the keys {keys} (`{}`)", finding.written));
             }
             warnings.extend(issues.map(|issue| format!("{path}: {issue} (`{}`)", finding.written)));
         }

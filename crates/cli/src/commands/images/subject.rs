@@ -130,8 +130,7 @@ pub(super) fn release_input(
     };
     if let Some(path) = path {
         let reporter = &mut Reporting::new(invocation.ui);
-        let loaded =
-            ChartInput::from_chart(Path::new(&path), &Overrides::default(), "", "", reporter)?;
+        let loaded = ChartInput::from_chart(Path::new(&path), &Overrides::default(), "", "", reporter)?;
         let (recorded, found) = (&version.chart.metadata, &loaded.chart.metadata);
         if (&recorded.name, &recorded.version) != (&found.name, &found.version) {
             return Err(Failure::usage(format!(

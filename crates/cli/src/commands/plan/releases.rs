@@ -61,14 +61,23 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let path = PathBuf::from(invocation.operand(0));
     let entries = read(&path)?;
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-    let requests: Vec<PlanRequest> = entries
-        .iter()
-        .map(|entry| {
-            entry.request(invocation, &folder).map(|request| PlanRequest::Upgrade(Box::new(request)))
-        })
-        .collect::<Result<_, Failure>>()?;
-    let connection = Connection::open_or_create(invocation, DryRun::Server)?;
     let mut summary = Summary::default();
+    let (mut planned_entries, mut requests) = (Vec::new(), Vec::new());
+    for entry in &entries {
+        match entry.request(invocation, &folder) {
+            Ok(request) => {
+                planned_entries.push(entry);
+                requests.push(PlanRequest::Upgrade(Box::new(request)));
+            }
+            // The other releases are planned all the same.
+            Err(failure) => {
+                summary.failed += 1;
+                let text = failure.own.as_ref().unwrap_or(&failure.text);
+                invocation.ui.note(&format!("Error: release {}: {text}", entry.name));
+            }
+        }
+    }
+    let connection = Connection::open_or_create(invocation, DryRun::Server)?;
     let mut trees = Vec::new();
     let layout = Layout::new(invocation, format);
     let mut outcome = Ok(());
@@ -76,7 +85,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         for line in &release.log {
             invocation.ui.log(line);
         }
-        let entry = &entries[release.index];
+        let entry = planned_entries[release.index];
         match release.outcome {
             Ok(planned) => {
                 summary.add(&planned.plan);
@@ -149,7 +158,6 @@ const FIELDS: &[&str] = &["name", "namespace", "chart", "version", "createNamesp
 
 impl Entry {
     fn request(&self, invocation: &mut Invocation<'_>, folder: &Path) -> Result<UpgradeRequest, Failure> {
-        let failed = |failure: Failure| failure.during(&format!("release {}", self.name));
         let reference = match self.chart.starts_with('.') {
             true => folder.join(&self.chart).to_string_lossy().into_owned(),
             false => self.chart.clone(),
@@ -161,7 +169,7 @@ impl Entry {
         let deploy = request::deploy_options(invocation)?;
         let mut target = InstallRequest {
             name: self.name.clone(),
-            ..request_for(invocation, PathBuf::from(chart.map_err(failed)?), DryRun::None, deploy)?
+            ..request_for(invocation, PathBuf::from(chart?), DryRun::None, deploy)?
         };
         invocation.chart_source = None;
         if !self.namespace.is_empty() {
@@ -211,15 +219,29 @@ fn read(path: &Path) -> Result<Vec<Entry>, Failure> {
 fn parse(text: &[u8]) -> Result<Vec<Entry>, String> {
     let root = pintle_yaml::read(text).map_err(|error| error.to_string())?;
     let list = root.get("releases").and_then(Node::as_list).ok_or("it has no list `releases`")?;
-    let entries: Vec<Entry> =
-        list.iter().enumerate().map(|(index, node)| entry(index + 1, node)).collect::<Result<_, String>>()?;
-    match entries.is_empty() {
-        true => Err("`releases` is empty".to_owned()),
-        false => Ok(entries),
+    let (mut entries, mut problems) = (Vec::new(), Vec::new());
+    for (index, node) in list.iter().enumerate() {
+        match entry(&position(index, node), node) {
+            Ok(entry) => entries.push(entry),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    match (entries.is_empty(), problems.is_empty()) {
+        (_, false) => Err(problems.join("; ")),
+        (true, true) => Err("`releases` is empty".to_owned()),
+        (false, true) => Ok(entries),
     }
 }
 
-fn entry(number: usize, node: &Node) -> Result<Entry, String> {
+/// How an entry is called in messages: by its number, and by its name if it has one.
+fn position(index: usize, node: &Node) -> String {
+    match node.get("name").and_then(Node::as_str).filter(|name| !name.is_empty()) {
+        Some(name) => format!("{} ({name})", index + 1),
+        None => (index + 1).to_string(),
+    }
+}
+
+fn entry(number: &str, node: &Node) -> Result<Entry, String> {
     let Node::Map(fields) = node else { return Err(format!("release {number} is no map")) };
     if let Some((unknown, _)) = fields.iter().find(|(key, _)| !FIELDS.iter().any(|known| *key == *known)) {
         let name = quote(unknown.as_bytes());
@@ -256,7 +278,7 @@ fn entry(number: usize, node: &Node) -> Result<Entry, String> {
 }
 
 /// An entry of `set`, as the text of `--set`.
-fn setting(number: usize, item: &Node) -> Result<String, String> {
+fn setting(number: &str, item: &Node) -> Result<String, String> {
     let wrong = || format!("`set` of release {number} is a list of `{{name: …, value: …}}`");
     let Node::Map(fields) = item else { return Err(wrong()) };
     let name = fields.get("name").and_then(Node::as_str).ok_or_else(wrong)?;
@@ -291,19 +313,20 @@ mod tests {
             ("[]", "it has no list `releases`"),
             ("releases: []", "`releases` is empty"),
             ("releases: [1]", "release 1 is no map"),
-            ("releases: [{name: a}]", "release 1 has no `chart`"),
+            ("releases: [{name: a}]", "release 1 (a) has no `chart`"),
+            ("releases: [{name: a}, {chart: b}]", "release 1 (a) has no `chart`; release 2 has no `name`"),
             (
                 "releases: [{name: a, chart: b, x: 1}]",
-                "release 1 has a field \"x\"; known are name, namespace, chart, version, createNamespace, values, set",
+                "release 1 (a) has a field \"x\"; known are name, namespace, chart, version, createNamespace, values, set",
             ),
-            ("releases: [{name: a, chart: b, values: x}]", "`values` of release 1 is no list"),
+            ("releases: [{name: a, chart: b, values: x}]", "`values` of release 1 (a) is no list"),
             (
                 "releases: [{name: a, chart: b, values: [1]}]",
-                "`values` of release 1 may have files and maps only",
+                "`values` of release 1 (a) may have files and maps only",
             ),
             (
                 "releases: [{name: a, chart: b, set: [1]}]",
-                "`set` of release 1 is a list of `{name: …, value: …}`",
+                "`set` of release 1 (a) is a list of `{name: …, value: …}`",
             ),
             ("releases: [{name: [], chart: b}]", "`name` of release 1 is no text"),
         ] {

@@ -32,9 +32,11 @@ impl NativeStore {
         }
         match self.new_release(version).await {
             Err(error) if is_missing_kind(&error) => {
-                crds::install(&self.cluster)
-                    .await
-                    .map_err(|error| StoreError::CrdsMissing { source: Box::new(error) })?;
+                crds::install(&self.cluster).await.map_err(|error| match error.is_forbidden() {
+                    true => StoreError::CrdsMissing { source: Box::new(error) },
+                    // A full disk, for instance, is no matter of rights, and an administrator would meet it too.
+                    false => api::backend_error("create: failed to install the Release resources")(error),
+                })?;
                 self.new_release(version).await.map_err(failed())
             }
             made => made.map_err(failed()),

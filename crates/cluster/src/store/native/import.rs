@@ -1,6 +1,8 @@
 //! Imports a release from another store: all versions are written completely before the release points to the newest
 //! of them. Until then the release is not in this store, and from then on all of it is.
 
+use std::time::Duration;
+
 use pintle_objects::Object;
 use pintle_release::native::Payload;
 use pintle_release::{ReleaseVersion, StoreError, VersionId};
@@ -11,6 +13,10 @@ use crate::crds;
 use crate::error::Result;
 use crate::store::payload::PayloadSecrets;
 use crate::store::{api, application, clock, record};
+
+/// How often, and after which time, an object is read again that is being deleted.
+const TERMINATION_POLLS: usize = 150;
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// What an import has created, for rolling it back.
 struct ImportedObjects {
@@ -27,7 +33,7 @@ impl NativeStore {
         let Some(newest) = versions.last() else { return Ok(()) };
         let (namespace, name) = (newest.namespace.as_str(), newest.name.as_str());
         self.forget_history(namespace, name);
-        let found = self.release(namespace, name).await.map_err(failed())?;
+        let found = self.release_unless_terminating(namespace, name).await.map_err(failed())?;
         self.cache_release(namespace, name, found.as_ref());
         let is_new = found.is_none();
         let release = self.release_for(newest).await?;
@@ -41,6 +47,18 @@ impl NativeStore {
             }
             Err(error) => self.roll_back_import(&written, id, error).await,
         }
+    }
+
+    /// The release. One that was moved out of this store a moment ago may still be waiting for the garbage collector.
+    async fn release_unless_terminating(&self, namespace: &str, name: &str) -> Result<Option<Object>> {
+        for _ in 0..TERMINATION_POLLS {
+            let found = self.release(namespace, name).await?;
+            if !found.as_ref().is_some_and(record::is_terminating) {
+                return Ok(found);
+            }
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+        self.release(namespace, name).await
     }
 
     /// Writes the versions, then moves the pointer, and returns the release.
