@@ -14,6 +14,7 @@ use flate2::read::GzDecoder;
 use serde_json::Value;
 
 use crate::Options;
+use crate::case::Case;
 use crate::report::{Tally, first_difference, print_line};
 
 /// Marks a recorded line of which only the beginning must match.
@@ -36,13 +37,15 @@ pub(crate) fn run(charts: &Path, goldens: &Path, options: &Options) -> Result<bo
     })?;
     std::os::unix::fs::symlink(binary, &helm).context("cannot link the program")?;
     let names = chart_names(goldens, &options.only)?;
+    let newer = NewerLines::read()?;
     let outcomes = Mutex::new(Vec::new());
     let next = AtomicUsize::new(0);
     let threads = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| -> Result<()> {
         let worker = || -> Result<()> {
             while let Some(name) = names.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let chart = Chart::unpack(charts, goldens, name, work.path())?;
+                let mut chart = Chart::unpack(charts, goldens, name, work.path())?;
+                newer.apply(&mut chart);
                 let rows = chart.run(&helm)?;
                 outcomes.lock().map_err(|_| anyhow::anyhow!("a worker panicked"))?.extend(rows);
             }
@@ -87,6 +90,34 @@ fn chart_names(goldens: &Path, only: &str) -> Result<Vec<String>> {
     }
     names.sort();
     Ok(names)
+}
+
+/// The lines of standard output that are others in newer versions of Helm than that of the recordings, by case.
+struct NewerLines(Vec<Case>);
+
+impl NewerLines {
+    fn read() -> Result<NewerLines> {
+        let path = crate::own_folder().join("rerecorded/render.jsonl");
+        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        Ok(NewerLines(text.lines().map(Case::parse).collect::<Result<_>>()?))
+    }
+
+    /// Replaces the lines of the recorded cases of a chart.
+    fn apply(&self, chart: &mut Chart) {
+        for case in &self.0 {
+            let name = case.id.strip_prefix(&format!("{} [", chart.name));
+            let Some(name) = name.and_then(|rest| rest.strip_suffix(']')) else { continue };
+            let Some(recorded) = chart.recorded.get_mut(&format!("{name}.out")) else { continue };
+            let mut lines: Vec<&[u8]> = recorded.split(|&byte| byte == b'\n').collect();
+            for (number, line) in case.output["lines"].as_object().into_iter().flatten() {
+                let at = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+                if let Some((slot, line)) = at.and_then(|at| lines.get_mut(at)).zip(line.as_str()) {
+                    *slot = line.as_bytes();
+                }
+            }
+            *recorded = lines.join(&b'\n');
+        }
+    }
 }
 
 /// A chart with its recorded cases.

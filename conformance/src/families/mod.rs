@@ -53,7 +53,7 @@ pub(crate) fn run(folder: &Path, options: &Options) -> Result<bool> {
         }
         found = true;
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        good &= run_family(&text, *check)?.print(family, options);
+        good &= run_family(&pintle_testkit::up_to_date(family, &text), *check)?.print(family, options);
     }
     if !found {
         print_line(&format!("no known family in {}", folder.display()));
@@ -61,8 +61,7 @@ pub(crate) fn run(folder: &Path, options: &Options) -> Result<bool> {
     Ok(good && found)
 }
 
-fn run_family(text: &str, check: Check) -> Result<Tally> {
-    let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
+fn run_family(lines: &[String], check: Check) -> Result<Tally> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let share = lines.len().div_ceil(threads).max(1);
     thread::scope(|scope| {
@@ -81,7 +80,7 @@ fn run_family(text: &str, check: Check) -> Result<Tally> {
     })
 }
 
-fn run_lines(lines: &[&str], check: Check) -> Result<Tally> {
+fn run_lines(lines: &[String], check: Check) -> Result<Tally> {
     let mut tally = Tally::default();
     for line in lines {
         let case = Case::parse(line)?;

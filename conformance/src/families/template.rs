@@ -60,9 +60,9 @@ fn rendered(case: &Case) -> Result<Rendered, String> {
     render(&chart, &values, &target).map_err(|error| error.to_string())
 }
 
-/// The recordings are from a build of Helm with the version `v4.2`.
+/// The recordings are from a build of Helm with the version `v4.3`.
 fn capabilities() -> Capabilities {
-    Capabilities { helm_version: "v4.2".to_owned(), ..Capabilities::default() }
+    Capabilities { helm_version: "v4.3".to_owned(), ..Capabilities::default() }
 }
 
 fn main_text(rendered: &Rendered) -> Vec<u8> {

@@ -1,7 +1,7 @@
 //! Parses the YAML of a chart's files, with errors that name the file.
 
 use pintle_tree::Node;
-pub(crate) use pintle_yaml::decode::{Decoder, FieldPath};
+pub(crate) use pintle_yaml::decode::Decoder;
 
 use crate::error::{Error, Result};
 

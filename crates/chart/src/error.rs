@@ -94,10 +94,10 @@ pub enum Error {
     /// A device, socket or pipe among the chart's files.
     #[error("cannot load irregular file {} as it has file mode type bits set", .0.display())]
     Irregular(PathBuf),
-    /// A file that is larger than Helm allows.
-    #[error("chart file {name} is larger than the maximum file size {limit}")]
-    FileTooLarge {
-        /// The name of the file, quoted as in Go.
+    /// The files of a folder are larger together than Helm allows.
+    #[error("error reading {name}: chart exceeds maximum decompressed size of {limit} bytes")]
+    FolderTooLarge {
+        /// The path inside the chart of the file that exceeds the limit.
         name: String,
         /// The limit in bytes.
         limit: u64,
@@ -148,14 +148,6 @@ pub enum ArchiveError {
     /// More data than Helm accepts.
     #[error("decompressed chart is larger than the maximum size {0}")]
     TooLarge(u64),
-    /// One entry with more data than Helm accepts.
-    #[error("decompressed chart file {name} is larger than the maximum file size {limit}")]
-    EntryTooLarge {
-        /// The entry, quoted as in Go.
-        name: String,
-        /// The limit in bytes.
-        limit: u64,
-    },
 }
 
 impl From<ArchiveError> for Error {

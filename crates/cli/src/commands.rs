@@ -153,6 +153,7 @@ Helm's environment variables are supported; `{program} env` shows the resulting 
 | $HELM_NAMESPACE                    | the namespace to work in                                        |
 | $HELM_COLOR                        | use colored output: never, auto or always                       |
 | $NO_COLOR                          | disable colors if not empty; overrides $HELM_COLOR              |
+| $SOURCE_DATE_EPOCH                 | the time of files in chart archives, in seconds since 1970      |
 | $PINTLE_CLUSTER                    | embedded, or embedded:FILE, to use the embedded cluster         |
 | $KUBECONFIG                        | the kubeconfig file, or a list of them                          |
 | $HELM_KUBEAPISERVER                | address and port of the Kubernetes API server                   |

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use pintle::chart::package::Times;
 use pintle::registry::Client;
 use pintle::repo::{DependencySource, Folders, Getter, Verification};
 
@@ -24,6 +25,7 @@ pub(crate) struct Sources {
     keyring: Option<KeyringFile>,
     /// Whether charts without a signature are refused.
     must_be_signed: bool,
+    times: Times,
 }
 
 impl Sources {
@@ -39,6 +41,7 @@ impl Sources {
             skip_refresh: is_dependency && flags.on(names::SKIP_REFRESH),
             keyring: (is_dependency && flags.on(names::VERIFY)).then(|| provenance::keyring_file(invocation)),
             must_be_signed: invocation.command_path.command.name == "update",
+            times: times(invocation)?,
         })
     }
 
@@ -79,5 +82,29 @@ pub(crate) fn update_from(
     chart: &Path,
     reporter: &mut dyn pintle::Reporter,
 ) -> Result<(), Failure> {
-    Ok(sources.with(|source| pintle::ops::dependency::update(chart, clock::now(), Some(source), reporter))?)
+    let times = sources.times;
+    Ok(sources.with(|source| pintle::ops::dependency::update(chart, times, Some(source), reporter))?)
+}
+
+/// The times of a new lock and of archives that are made from folders.
+pub(crate) fn times(invocation: &Invocation<'_>) -> Result<Times, Failure> {
+    Ok(Times { all: epoch(invocation)?, fallback: clock::now() })
+}
+
+/// `SOURCE_DATE_EPOCH`; an invalid one is an error.
+pub(crate) fn epoch(invocation: &Invocation<'_>) -> Result<Option<i64>, Failure> {
+    invocation.environment.source_date_epoch().map_err(|text| {
+        Failure::usage(text).hint("SOURCE_DATE_EPOCH is a number of seconds since 1970, or is not set")
+    })
+}
+
+/// Checks `SOURCE_DATE_EPOCH` for a chart that has dependencies, whether they are there or not, as Helm does before it renders
+/// the chart.
+pub(crate) fn check_epoch(invocation: &Invocation<'_>, chart: &Path) -> Result<(), Failure> {
+    let Err(failure) = epoch(invocation) else { return Ok(()) };
+    // A chart that cannot be loaded is reported by the operation itself.
+    match pintle::chart::load(chart, &mut Vec::new()) {
+        Ok(chart) if !chart.metadata.dependencies.is_empty() => Err(failure),
+        _ => Ok(()),
+    }
 }

@@ -1,6 +1,7 @@
 //! The environment of the process; no other module reads it.
 
-use pintle_tree::number::parse_float;
+use pintle_tree::number::{IntError, parse_float, parse_int};
+use pintle_tree::quote::quote;
 
 use crate::flag::value::read_bool;
 use crate::path::join;
@@ -220,9 +221,22 @@ impl Environment {
         std::env::temp_dir()
     }
 
-    /// `SOURCE_DATE_EPOCH`, the time to record in archives, for reproducible builds.
-    pub(crate) fn source_date_epoch(&self) -> Option<i64> {
-        self.variable("SOURCE_DATE_EPOCH").and_then(|text| text.parse().ok())
+    /// `SOURCE_DATE_EPOCH`, the time to record in archives, for reproducible builds: seconds since the Unix epoch.
+    ///
+    /// # Errors
+    /// With Helm's text if it is no such number.
+    pub(crate) fn source_date_epoch(&self) -> Result<Option<i64>, String> {
+        let Some(text) = self.variable("SOURCE_DATE_EPOCH").filter(|text| !text.is_empty()) else {
+            return Ok(None);
+        };
+        let reason = match parse_int(&text, 10) {
+            Ok(seconds) if seconds >= 0 => return Ok(Some(seconds)),
+            Ok(_) => return Err("invalid SOURCE_DATE_EPOCH: must not be negative".to_owned()),
+            Err(IntError::Syntax) => "invalid syntax",
+            Err(IntError::Range) => "value out of range",
+        };
+        let text = quote(text.as_bytes());
+        Err(format!("invalid SOURCE_DATE_EPOCH: strconv.ParseInt: parsing {text}: {reason}"))
     }
 }
 

@@ -34,6 +34,10 @@ impl pintle::Reporter for Reporting<'_> {
         }
     }
 
+    fn debug(&mut self, message: &'static str, attributes: &[(&'static str, &str)]) {
+        self.0.debug(message, attributes);
+    }
+
     fn progress(&mut self, text: &str) {
         // A write error is reported when the output is flushed at the end.
         let _ = self.0.print(&format!("{}\n", text.trim_end_matches('\n')));
@@ -124,6 +128,11 @@ impl pintle::Reporter for ClusterReporter<'_> {
         if self.is_helm() {
             self.log(line);
         }
+    }
+
+    fn debug(&mut self, message: &'static str, attributes: &[(&'static str, &str)]) {
+        self.clear();
+        self.ui.debug(message, attributes);
     }
 
     fn progress(&mut self, text: &str) {

@@ -61,6 +61,7 @@ pub(crate) fn dispatch(
     if let Some(request) = complete_request(words) {
         return request.run(personality, called_as, &environment, ui);
     }
+    ui.set_debug(plugins::command::is_debug(words, &environment));
     let entry_point = EntryPoint::from_name(called_as);
     let found = find_from_entry_point(entry_point, personality, words);
     // A command with a `--color` of its own, such as `diff` and `unittest`, does not follow that of Helm.
@@ -116,6 +117,8 @@ fn run_command(
     command_path.check_exclusive(&|name| flags.is_given(name))?;
     let mut invocation =
         Invocation { personality, called_as, command_path, flags, environment, chart_source: None, ui };
+    let debug = invocation.debug();
+    invocation.ui.set_debug(debug);
     if personality == Personality::Helm {
         crate::registry_access::check_tls_flags(&invocation)?;
     }

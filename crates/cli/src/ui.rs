@@ -30,6 +30,8 @@ pub(crate) struct Ui {
     out: BufWriter<SanitizedWriter<Stdout>>,
     colored: bool,
     paint: Paint,
+    /// Whether lines of level DEBUG are printed.
+    debug: bool,
     /// The URNs of schemas that were warned about. Like Helm, once each, however many charts refer to them.
     warned_urns: BTreeSet<String>,
 }
@@ -42,7 +44,19 @@ const PLAIN: &str = "\u{1b}[0m";
 impl Ui {
     pub(crate) fn new(personality: Personality) -> Ui {
         let out = BufWriter::with_capacity(64 * 1024, SanitizedWriter::new(io::stdout()));
-        Ui { personality, out, colored: false, paint: Paint { on: false }, warned_urns: BTreeSet::new() }
+        Ui {
+            personality,
+            out,
+            colored: false,
+            paint: Paint { on: false },
+            debug: false,
+            warned_urns: BTreeSet::new(),
+        }
+    }
+
+    /// Whether lines of level DEBUG are printed.
+    pub(crate) fn set_debug(&mut self, debug: bool) {
+        self.debug = debug;
     }
 
     /// Sets the color mode. Helm colors release output but not its messages.
@@ -106,8 +120,19 @@ impl Ui {
         }
     }
 
+    /// Prints a decision with `--debug`.
+    pub(crate) fn debug(&mut self, message: &'static str, attributes: &[(&'static str, &str)]) {
+        if self.debug {
+            let attributes = attributes.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+            self.log(&LogLine { level: LogLevel::Debug, message: message.into(), attributes });
+        }
+    }
+
     /// Prints a log line of an operation, in Helm's log format or as a warning of ours.
     pub(crate) fn log(&mut self, line: &LogLine) {
+        if line.level == LogLevel::Debug && !self.debug {
+            return;
+        }
         let urn = line.attributes.iter().find(|(name, _)| *name == "urn");
         if urn.is_some_and(|(_, urn)| !self.warned_urns.insert(urn.clone())) {
             return;
@@ -121,7 +146,10 @@ impl Ui {
                 for (name, value) in &line.attributes {
                     text.push_str(&format!("; {name}: {value}"));
                 }
-                let label = self.label(YELLOW, "warning:");
+                let label = match line.level {
+                    LogLevel::Debug => self.label(CYAN, "debug:"),
+                    _ => self.label(YELLOW, "warning:"),
+                };
                 self.note(&format!("{label} {text}"));
             }
         }

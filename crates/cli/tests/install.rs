@@ -174,7 +174,7 @@ fn a_rehearsal_without_a_cluster_shows_everything() {
     data:
       greeting: hi
       upgrade: "false"
-      kube: v1.36.0
+      kube: v1.37.0
       monitoring: "false"
     "#);
     assert_snapshot!(clean(env.helm("install a ./web --dry-run --debug")), @r#"
@@ -225,7 +225,7 @@ fn a_rehearsal_without_a_cluster_shows_everything() {
     data:
       greeting: hello
       upgrade: "false"
-      kube: v1.36.0
+      kube: v1.37.0
       monitoring: "false"
 
 

@@ -187,20 +187,28 @@ fn items_of_a_list_are_decoded_as_go_decodes_them() {
         "apiVersion: v2\nname: web\nversion: 0.1.0\nicon: https://example.com/i.png\n",
     );
     let cases = [
-        (r#"[5]"#, "number", ".Items of type struct { Metadata struct { Annotations map[string]string } }"),
-        (r#"[{metadata: 7}]"#, "number", ".Items.Metadata of type struct { Annotations map[string]string }"),
+        (
+            r#"[5]"#,
+            "number into .items.0 of type struct { Metadata struct { Annotations map[string]string } }",
+        ),
+        (
+            r#"[{metadata: 7}]"#,
+            "number into Go struct field .items.0.metadata of type struct { Annotations map[string]string }",
+        ),
         (
             r#"[{metadata: {annotations: []}}]"#,
-            "array",
-            ".Items.Metadata.Annotations of type map[string]string",
+            "array into Go struct field .items.0.metadata.annotations of type map[string]string",
         ),
-        (r#"[{metadata: {annotations: {a: {}}}}]"#, "object", ".Items.Metadata.Annotations of type string"),
+        (
+            r#"[{metadata: {annotations: {a: {}}}}]"#,
+            "object into Go struct field .items.0.metadata.annotations.a of type string",
+        ),
     ];
-    for (items, kind, rest) in cases {
+    for (items, rest) in cases {
         env.write("web/templates/a.yaml", &format!("apiVersion: v1\nkind: List\nitems: {items}\n"));
         let text = format!(
             "[ERROR] templates/a.yaml: unable to parse YAML: error unmarshaling JSON: while decoding JSON: json: \
-             cannot unmarshal {kind} into Go struct field {rest}\n"
+             cannot unmarshal {rest}\n"
         );
         let shown = env.helm("lint web");
         assert!(shown.starts_with("exit 1") && shown.contains(&text), "{shown}");

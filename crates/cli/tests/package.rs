@@ -44,16 +44,91 @@ fn source_date_epoch_makes_archives_reproducible() {
     assert_eq!(first, pack("two"));
 }
 
-#[test]
-fn dependencies_are_fetched_on_demand() {
-    let env = TestEnv::new();
-    chart::write(&env);
+/// A chart with a dependency in a folder.
+fn chart_with_dependency(env: &TestEnv) {
+    chart::write(env);
     env
         .write("db/Chart.yaml", "apiVersion: v2\nname: db\nversion: 1.2.0\n")
         .write(
             "web/Chart.yaml",
             "apiVersion: v2\nname: web\nversion: 0.1.0\ndependencies:\n- {name: db, version: ^1.0.0, repository: 'file://../db'}\n",
         );
+}
+
+/// The files of an archive with their times.
+fn times(env: &TestEnv, archive: &str) -> Vec<(String, Option<i64>, String)> {
+    let data = std::fs::read(env.path().join(archive)).unwrap();
+    let files = pintle::chart::read_archive(data).unwrap();
+    let text = |data: &[u8]| String::from_utf8_lossy(data).into_owned();
+    files.iter().map(|file| (file.name.clone(), file.modified, text(&file.data))).collect()
+}
+
+#[test]
+fn source_date_epoch_is_the_time_of_dependencies_and_of_the_packed_lock() {
+    let env = TestEnv::new();
+    chart_with_dependency(&env);
+    let epoch = [("SOURCE_DATE_EPOCH", "+1700000000")];
+    let packed = |archive: &str| {
+        let files = times(&env, archive);
+        assert!(files.iter().all(|(_, time, _)| *time == Some(1_700_000_000)), "{files:?}");
+        files
+    };
+    assert!(env.helm_with("package web -u", &epoch).starts_with("exit 0"));
+    packed("web/charts/db-1.2.0.tgz");
+    let files = packed("web-0.1.0.tgz");
+    let lock = &files.iter().find(|(name, _, _)| name == "Chart.lock").unwrap().2;
+    assert!(lock.ends_with("generated: \"2023-11-14T22:13:20Z\"\n"), "{lock}");
+    // The lock in the folder has the real time.
+    let lock = std::fs::read_to_string(env.path().join("web/Chart.lock")).unwrap();
+    assert!(!lock.contains("2023-11-14"), "{lock}");
+    for line in ["dependency build web", "dependency update web", "template rel web --dependency-update"] {
+        std::fs::remove_dir_all(env.path().join("web/charts")).unwrap();
+        let shown = env.helm_with(line, &epoch);
+        assert!(shown.starts_with("exit 0"), "{line}: {shown}");
+        packed("web/charts/db-1.2.0.tgz");
+    }
+    let shown = env.helm_with("package web", &[("SOURCE_DATE_EPOCH", "9223372036854775807")]);
+    assert_eq!(
+        shown,
+        "exit 1\n--- stderr\nError: failed to save: error marshaling into JSON: json: error calling MarshalJSON for \
+         type *time.Time: year outside of range [0,9999]\n"
+    );
+}
+
+#[test]
+fn a_bad_source_date_epoch_is_an_error_where_archives_are_made_or_could_be() {
+    let env = TestEnv::new();
+    chart_with_dependency(&env);
+    let run = |line: &str, epoch: &str| env.helm_with(line, &[("SOURCE_DATE_EPOCH", epoch)]);
+    for (epoch, reason) in [
+        ("abc", "strconv.ParseInt: parsing \"abc\": invalid syntax"),
+        (" 5", "strconv.ParseInt: parsing \" 5\": invalid syntax"),
+        ("1.5", "strconv.ParseInt: parsing \"1.5\": invalid syntax"),
+        ("9223372036854775808", "strconv.ParseInt: parsing \"9223372036854775808\": value out of range"),
+        ("-5", "must not be negative"),
+    ] {
+        let error = format!("exit 1\n--- stderr\nError: invalid SOURCE_DATE_EPOCH: {reason}\n");
+        assert_eq!(run("package web", epoch), error);
+    }
+    let reason = "invalid SOURCE_DATE_EPOCH: must not be negative\n";
+    for line in ["dependency update web", "dependency build web", "template rel web"] {
+        assert_eq!(run(line, "-1"), format!("exit 1\n--- stderr\nError: {reason}"), "{line}");
+    }
+    assert_eq!(
+        run("install rel web --dry-run=client", "-1"),
+        format!("exit 1\n--- stderr\nError: INSTALLATION FAILED: {reason}")
+    );
+    // An empty one has no effect, and neither has a bad one on what makes no archives.
+    assert!(run("package web -u", "").starts_with("exit 0"));
+    for line in ["template rel db", "lint web", "dependency list web", "show chart web"] {
+        assert!(run(line, "abc").starts_with("exit 0"), "{line}");
+    }
+}
+
+#[test]
+fn dependencies_are_fetched_on_demand() {
+    let env = TestEnv::new();
+    chart_with_dependency(&env);
     assert_snapshot!(env.helm("package web"), @"
     exit 1
     --- stderr

@@ -26,7 +26,7 @@ fn objects_come_first_and_then_hooks() {
     data:
       greeting: hello
       upgrade: "false"
-      kube: v1.36.0
+      kube: v1.37.0
       monitoring: "false"
     ---
     # Source: web/templates/hook.yaml
@@ -62,7 +62,7 @@ fn names_and_namespaces_can_be_chosen() {
     data:
       greeting: hello
       upgrade: "false"
-      kube: v1.36.0
+      kube: v1.37.0
       monitoring: "false"
     "#);
     assert_snapshot!(env.helm("template web --name-template '{{ upper `x` | lower }}y' -s templates/config.yaml"), @r#"
@@ -78,7 +78,7 @@ fn names_and_namespaces_can_be_chosen() {
     data:
       greeting: hello
       upgrade: "false"
-      kube: v1.36.0
+      kube: v1.37.0
       monitoring: "false"
     "#);
     assert_snapshot!(env.helm("template --generate-name web --set greeting=x -s templates/config.yaml"), @r#"
@@ -94,7 +94,7 @@ fn names_and_namespaces_can_be_chosen() {
     data:
       greeting: x
       upgrade: "false"
-      kube: v1.36.0
+      kube: v1.37.0
       monitoring: "false"
     "#);
 }

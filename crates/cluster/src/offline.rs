@@ -12,7 +12,7 @@ use kube::client::Body;
 
 use crate::cluster::Cluster;
 
-const VERSION: &[u8] = br#"{"major":"1","minor":"36","gitVersion":"v1.36.0"}"#;
+const VERSION: &[u8] = br#"{"major":"1","minor":"37","gitVersion":"v1.37.0"}"#;
 const REFUSED: &[u8] = br#"{"kind":"Status","status":"Failure","reason":"MethodNotAllowed","code":405,"message":"there is no cluster: releases are stored in memory"}"#;
 const NO_OBJECTS: &[u8] = br#"{"kind":"List","apiVersion":"v1","metadata":{},"items":[]}"#;
 const NOT_FOUND: &[u8] =

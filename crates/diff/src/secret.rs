@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use pintle_tree::{Map, Node, Str};
-use pintle_yaml::decode::{Decoder, FieldPath, read_tree};
+use pintle_yaml::decode::{Decoder, Problem, read_tree};
 
 use crate::manifest::Object;
 use crate::report::SecretDisplay;
@@ -180,22 +180,19 @@ impl Secret {
         };
         let mut decoder = Decoder::new(false);
         let names = &["apiVersion", "data", "immutable", "kind", "metadata", "stringData", "type"];
-        decoder.document(&tree, "v1.Secret", names, |decoder, name, value| {
-            let field_path = FieldPath { structure: "Secret", path: name };
-            match name {
-                "apiVersion" => decoder.string(value, field_path, &mut secret.api_version),
-                "kind" => decoder.string(value, field_path, &mut secret.kind),
-                "type" => decoder.string(value, field_path, &mut secret.kind_of_content),
-                "stringData" => decoder.string_map(value, field_path, &mut secret.string_data),
-                "data" => decode_data(decoder, value, &mut secret.data),
-                "immutable" => match value {
-                    Node::Nil => secret.immutable = None,
-                    value => decoder.bool(value, field_path, secret.immutable.get_or_insert(false)),
-                },
-                _ => decode_metadata(decoder, value, &mut secret.metadata),
-            }
+        decoder.document(&tree, "v1.Secret", names, |decoder, name, value| match name {
+            "apiVersion" => decoder.string(value, &mut secret.api_version),
+            "kind" => decoder.string(value, &mut secret.kind),
+            "type" => decoder.string(value, &mut secret.kind_of_content),
+            "stringData" => decoder.string_map(value, &mut secret.string_data),
+            "data" => decode_data(decoder, value, &mut secret.data),
+            "immutable" => match value {
+                Node::Nil => secret.immutable = None,
+                value => decoder.bool(value, secret.immutable.get_or_insert(false)),
+            },
+            _ => decode_metadata(decoder, value, &mut secret.metadata),
         });
-        (secret, decoder.finish().err())
+        (secret, decoder.problem(&tree).map(|problem| problem_text(&problem)))
     }
 
     /// The tree that is written, with `values` as `stringData`. Empty fields are left out.
@@ -250,21 +247,16 @@ fn decode_metadata(decoder: &mut Decoder, value: &Node, metadata: &mut ObjectMet
     let mut names: Vec<&'static str> = vec!["annotations", "finalizers", "labels"];
     names.extend(METADATA_TEXTS);
     names.extend(METADATA_OTHERS);
-    let field_path = FieldPath { structure: "Secret", path: "metadata" };
-    decoder.structure(value, field_path, "v1.ObjectMeta", &names, |decoder, name, value| {
-        let path = format!("metadata.{name}");
-        let field_path = FieldPath { structure: "ObjectMeta", path: &path };
-        match name {
-            "annotations" => decoder.string_map(value, field_path, &mut metadata.annotations),
-            "labels" => decoder.string_map(value, field_path, &mut metadata.labels),
-            "finalizers" => decoder.strings(value, field_path, &mut metadata.finalizers),
-            name if METADATA_TEXTS.contains(&name) => {
-                decoder.string(value, field_path, metadata.texts.entry(name).or_default());
-            }
-            name => {
-                if !value.is_nil() {
-                    metadata.others.push((name, value.clone()));
-                }
+    decoder.structure(value, "v1.ObjectMeta", &names, |decoder, name, value| match name {
+        "annotations" => decoder.string_map(value, &mut metadata.annotations),
+        "labels" => decoder.string_map(value, &mut metadata.labels),
+        "finalizers" => decoder.strings(value, &mut metadata.finalizers),
+        name if METADATA_TEXTS.contains(&name) => {
+            decoder.string(value, metadata.texts.entry(name).or_default());
+        }
+        name => {
+            if !value.is_nil() {
+                metadata.others.push((name, value.clone()));
             }
         }
     });
@@ -274,14 +266,7 @@ fn decode_data(decoder: &mut Decoder, value: &Node, data: &mut BTreeMap<String, 
     let entries = match value {
         Node::Nil => return data.clear(),
         Node::Map(entries) => entries,
-        other => {
-            let kind = other.json_type();
-            return decoder.note(|| {
-                format!(
-                    "json: cannot unmarshal {kind} into Go struct field Secret.data of type map[string][]uint8"
-                )
-            });
-        }
+        other => return decoder.clash(other, "map[string][]uint8"),
     };
     for (key, value) in entries.iter() {
         let mut bytes = Vec::new();
@@ -291,15 +276,26 @@ fn decode_data(decoder: &mut Decoder, value: &Node, data: &mut BTreeMap<String, 
                 Ok(decoded) => bytes = decoded,
                 Err(at) => decoder.note(|| format!("illegal base64 data at input byte {at}")),
             },
-            other => {
-                let kind = other.json_type();
-                decoder.note(|| {
-                    format!("json: cannot unmarshal {kind} into Go struct field Secret.data of type []uint8")
-                });
-            }
+            other => decoder.clash(other, "[]uint8"),
         }
         data.insert(key.to_str_lossy().into_owned(), bytes);
     }
+}
+
+/// The text of helm-diff, which is built with a Go before 1.27: it names the innermost struct, and no keys of maps.
+fn problem_text(problem: &Problem) -> String {
+    let text = match problem {
+        Problem::Type { found, path, wanted } if !path.is_empty() => {
+            let mut steps = path.split('.');
+            let field = match (steps.next().unwrap_or_default(), steps.next()) {
+                ("metadata", Some(name)) => format!("ObjectMeta.metadata.{name}"),
+                (name, _) => format!("Secret.{name}"),
+            };
+            format!("json: cannot unmarshal {found} into Go struct field {field} of type {wanted}")
+        }
+        problem => problem.text("", ""),
+    };
+    format!("error unmarshaling JSON: while decoding JSON: {text}")
 }
 
 /// Decodes base64 as Go does: line breaks do not count, and the error is the offset of the first bad byte.

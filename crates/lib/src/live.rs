@@ -1,6 +1,6 @@
 //! Rendering for a live cluster: its capabilities, and `lookup` for templates.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pintle_chart::Chart;
@@ -24,6 +24,31 @@ struct LiveLookup {
     cluster: Cluster,
     handle: Handle,
     guard: SecretAccess,
+    misses: Misses,
+}
+
+/// What `lookup` did not find, in the order of the calls.
+type Misses = Arc<Mutex<Vec<Miss>>>;
+
+/// An object, or all objects of a kind if the name is empty, that `lookup` did not find.
+struct Miss {
+    api_version: String,
+    kind: String,
+    namespace: String,
+    name: String,
+}
+
+impl Miss {
+    fn report(&self, reporter: &mut dyn Reporter) {
+        let Miss { api_version, kind, namespace, name } = self;
+        let attributes =
+            [("apiVersion", &**api_version), ("kind", kind), ("namespace", namespace), ("name", name)];
+        if name.is_empty() {
+            reporter.debug("lookup: resource list not found", &attributes[..3]);
+        } else {
+            reporter.debug("lookup: resource not found", &attributes);
+        }
+    }
 }
 
 impl Lookup for LiveLookup {
@@ -36,6 +61,12 @@ impl Lookup for LiveLookup {
     ) -> std::result::Result<Map<Node>, String> {
         let answer = self.cluster.lookup(api_version, kind, namespace, name);
         let found = self.handle.block_on(answer).map_err(|error| error.to_string())?;
+        if found.is_empty() {
+            let [api_version, kind, namespace, name] =
+                [api_version, kind, namespace, name].map(str::to_owned);
+            let miss = Miss { api_version, kind, namespace, name };
+            self.misses.lock().map_err(|error| error.to_string())?.push(miss);
+        }
         if let Some(guarded) = secrets::protected_kind(api_version, kind) {
             self.guard.check_for_template(guarded, &found)?;
         }
@@ -43,13 +74,14 @@ impl Lookup for LiveLookup {
     }
 }
 
-/// Returns the release, capabilities and lookup that a chart is rendered with. Without `ask`, `lookup` finds nothing.
+/// Returns the release, capabilities and lookup that a chart is rendered with. With `misses`, `lookup` asks the cluster;
+/// otherwise it finds nothing.
 fn target(
     session: &Session,
     facts: &ServerCapabilities,
     release: Release,
     options: &RenderOptions,
-    ask: bool,
+    misses: Option<&Misses>,
 ) -> Target {
     let guard = SecretAccess {
         release: release.name.clone(),
@@ -58,9 +90,13 @@ fn target(
     };
     let mut target = Target::offline(release, capabilities(facts));
     target.dns = options.dns;
-    if ask {
-        target.lookup =
-            Arc::new(LiveLookup { cluster: session.cluster.clone(), handle: Handle::current(), guard });
+    if let Some(misses) = misses {
+        target.lookup = Arc::new(LiveLookup {
+            cluster: session.cluster.clone(),
+            handle: Handle::current(),
+            guard,
+            misses: Arc::clone(misses),
+        });
     }
     target
 }
@@ -148,9 +184,12 @@ pub(crate) async fn prepare(
         let version = kind.api_version();
         facts.api_versions.extend([format!("{version}/{}", kind.kind), version]);
     }
-    let target = target(&session, &facts, release, render, lookup);
-    let prepared = run_blocking(chart, user, target, rules, &session.events, reporter).await?;
-    Ok((session, prepared))
+    let misses = Misses::default();
+    let target = target(&session, &facts, release, render, lookup.then_some(&misses));
+    let prepared = run_blocking(chart, user, target, rules, &session.events, reporter).await;
+    let misses = std::mem::take(&mut *misses.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
+    misses.iter().for_each(|miss| miss.report(reporter));
+    Ok((session, prepared?))
 }
 
 /// Lets the session know the kinds that the CRDs of a chart will bring.

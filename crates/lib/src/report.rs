@@ -45,6 +45,13 @@ pub trait Reporter: Send {
         self.log(line);
     }
 
+    /// A decision of the operation, with the text and attributes of Helm's debug log: which values are kept, how objects
+    /// are applied, what is created, changed, deleted and left alone. Helm's lines about its internals (storage keys,
+    /// caches, requests) have no equivalent.
+    fn debug(&mut self, message: &'static str, attributes: &[(&'static str, &str)]) {
+        let _ = (message, attributes);
+    }
+
     /// A step that is done, as a sentence for users.
     fn progress(&mut self, text: &str) {
         let _ = text;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use futures::FutureExt as _;
+use pintle::chart::package::Times;
 use pintle::events::{ChartPath, Context, HandlerError, Registration, RenderedObject, SourceFile};
 use pintle::lua::{Limits, Services};
 use pintle::objects::{Object, ObjectId};
@@ -16,6 +17,8 @@ use pintle::ops::{
 use pintle::{Error, Granted, Lifecycle, OfflineSession, Reporter, Scripting, Session, Silent};
 use pintle_tree::Node;
 use tempfile::TempDir;
+
+const TIMES: Times = Times { all: None, fallback: 0 };
 
 const CONFIG: &str = "kind:   ConfigMap # as it was written\napiVersion: v1\nmetadata: {name: web}\n\
                       data: {size: \"{{ .Values.size }}\"}\n";
@@ -404,19 +407,20 @@ fn building_dependencies_is_told_before_and_after() {
         context.dependencies_mut()?[0].version = "2.x".to_owned();
         Ok(())
     });
-    let error =
-        dependency::build(&offline(&lifecycle), &chart, 0, None, &mut Silent).expect_err("there is no such");
+    let error = dependency::build(&offline(&lifecycle), &chart, TIMES, None, &mut Silent)
+        .expect_err("there is no such");
     assert!(error.to_string().contains("2.x"), "{error}");
     assert!(!chart.join("Chart.lock").exists() && !chart.join("charts/postgres-1.2.3.tgz").exists());
     on(&lifecycle, ("pre-dependency-build", 0.9, ChartPath::program()), |context| {
         context.dependencies_mut()?.clear();
         Ok(())
     });
-    dependency::build(&offline(&lifecycle), &chart, 0, None, &mut Silent).expect("there is nothing to fetch");
+    dependency::build(&offline(&lifecycle), &chart, TIMES, None, &mut Silent)
+        .expect("there is nothing to fetch");
     assert!(!chart.join("Chart.lock").exists() && !chart.join("charts/postgres-1.2.3.tgz").exists());
 
     let calls = Calls::default();
-    dependency::build(&offline(&calls.everything()), &chart, 0, None, &mut Silent).expect("can be built");
+    dependency::build(&offline(&calls.everything()), &chart, TIMES, None, &mut Silent).expect("can be built");
     assert_eq!(calls.all(), ["pre-dependency-build 0", "post-dependency-build 0"]);
     assert!(chart.join("charts/postgres-1.2.3.tgz").exists());
 }

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use pintle_tree::{Map, Node, Str};
+use pintle_tree::{Map, Node, Str, json};
 use pintle_yaml::decode::{matches_field, number_text};
 
 use crate::prune::Pruner;
@@ -55,10 +55,7 @@ impl fmt::Display for HeadError {
         match self {
             HeadError::Yaml(error) => error.fmt(formatter),
             HeadError::Shape(clash) => {
-                write!(
-                    formatter,
-                    "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {clash}"
-                )
+                write!(formatter, "error unmarshaling JSON: while decoding JSON: {clash}")
             }
         }
     }
@@ -71,7 +68,10 @@ pub(crate) fn read(text: &[u8]) -> Result<Head, HeadError> {
     let head = reading.head(&root);
     match reading.clash {
         None => Ok(head),
-        Some(clash) => Err(HeadError::Shape(clash)),
+        Some((value, wanted)) => {
+            let (found, path) = (value.json_type(), json::path_of(&root, value));
+            Err(HeadError::Shape(json::type_error(found, "", &path, wanted)))
+        }
     }
 }
 
@@ -81,12 +81,13 @@ const METADATA_TYPE: &str =
 
 /// Decodes one document. Like Go, it continues after a type error and reports the first.
 #[derive(Default)]
-struct HeadDecoder {
-    clash: Option<String>,
+struct HeadDecoder<'n> {
+    /// The value of the wrong type, and the Go type that it should have.
+    clash: Option<(&'n Node, &'static str)>,
 }
 
-impl HeadDecoder {
-    fn head(&mut self, root: &Node) -> Head {
+impl<'n> HeadDecoder<'n> {
+    fn head(&mut self, root: &'n Node) -> Head {
         let mut head = Head::default();
         match root {
             Node::Nil => {}
@@ -95,20 +96,20 @@ impl HeadDecoder {
                 // and `kind` the later wins.
                 for (name, value) in fields.iter() {
                     if matches_field(name.as_bytes(), "apiVersion") {
-                        self.text(value, "SimpleHead.apiVersion", &mut head.api_version);
+                        self.text(value, &mut head.api_version);
                     } else if matches_field(name.as_bytes(), "kind") {
-                        self.text(value, "SimpleHead.kind", &mut head.kind);
+                        self.text(value, &mut head.kind);
                     } else if matches_field(name.as_bytes(), "metadata") {
                         self.metadata(value, &mut head.metadata);
                     }
                 }
             }
-            other => self.note(|| format!("{} into Go value of type util.SimpleHead", other.json_type())),
+            other => self.clash(other, "util.SimpleHead"),
         }
         head
     }
 
-    fn metadata(&mut self, value: &Node, target: &mut Option<HeadMetadata>) {
+    fn metadata(&mut self, value: &'n Node, target: &mut Option<HeadMetadata>) {
         match value {
             // Go sets a pointer to nil for null, but leaves a string unchanged.
             Node::Nil => *target = None,
@@ -116,33 +117,33 @@ impl HeadDecoder {
                 let metadata = target.get_or_insert_default();
                 for (name, value) in fields.iter() {
                     if matches_field(name.as_bytes(), "name") {
-                        self.text(value, ".metadata.name", &mut metadata.name);
+                        self.text(value, &mut metadata.name);
                     } else if matches_field(name.as_bytes(), "annotations") {
                         self.annotations(value, &mut metadata.annotations);
                     }
                 }
             }
-            other => self.clash(other, "SimpleHead.metadata", METADATA_TYPE),
+            other => self.clash(other, METADATA_TYPE),
         }
     }
 
-    fn annotations(&mut self, value: &Node, target: &mut Map<Str>) {
+    fn annotations(&mut self, value: &'n Node, target: &mut Map<Str>) {
         match value {
             Node::Nil => *target = Map::new(),
             Node::Map(entries) => {
                 for (name, value) in entries.iter() {
                     let mut text = Str::EMPTY;
-                    self.text(value, ".metadata.annotations", &mut text);
+                    self.text(value, &mut text);
                     // Also for null: Go adds the key with an empty string.
                     target.insert(name.clone(), text);
                 }
             }
-            other => self.clash(other, ".metadata.annotations", "map[string]string"),
+            other => self.clash(other, "map[string]string"),
         }
     }
 
     /// Sets `target` from a scalar; nil leaves it unchanged.
-    fn text(&mut self, value: &Node, field: &str, target: &mut Str) {
+    fn text(&mut self, value: &'n Node, target: &mut Str) {
         match value {
             Node::Nil => {}
             Node::Str(text) => *target = text.clone(),
@@ -150,18 +151,12 @@ impl HeadDecoder {
             Node::Bool(false) => *target = "false".into(),
             Node::Int(number) => *target = number.to_string().into(),
             Node::Float(number) => *target = number_text(*number).into(),
-            Node::List(_) | Node::Map(_) => self.clash(value, field, "string"),
+            Node::List(_) | Node::Map(_) => self.clash(value, "string"),
         }
     }
 
-    fn clash(&mut self, value: &Node, field: &str, wanted: &str) {
-        self.note(|| format!("{} into Go struct field {field} of type {wanted}", value.json_type()));
-    }
-
-    fn note(&mut self, clash: impl FnOnce() -> String) {
-        if self.clash.is_none() {
-            self.clash = Some(clash());
-        }
+    fn clash(&mut self, value: &'n Node, wanted: &'static str) {
+        self.clash.get_or_insert((value, wanted));
     }
 }
 
@@ -194,11 +189,15 @@ mod tests {
     #[test]
     fn wrong_types_are_described_in_go_words() {
         assert!(shape_error("metadata: 5").ends_with(&format!(
-            "json: cannot unmarshal number into Go struct field SimpleHead.metadata of type {METADATA_TYPE}"
+            "json: cannot unmarshal number into Go struct field .metadata of type {METADATA_TYPE}"
         )));
-        assert!(shape_error("metadata: {annotations: {x: [], a: {}}}").ends_with(
-            "json: cannot unmarshal object into Go struct field .metadata.annotations of type string"
+        assert!(shape_error("metadata: {annotations: {x: [], a/b: {}}}").ends_with(
+            "json: cannot unmarshal object into Go struct field .metadata.annotations.a~1b of type string"
         ));
+        assert!(
+            shape_error("Kind: [x]")
+                .ends_with("json: cannot unmarshal array into Go struct field .Kind of type string")
+        );
         assert!(
             shape_error("true")
                 .ends_with("json: cannot unmarshal bool into Go value of type util.SimpleHead")

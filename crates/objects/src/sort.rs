@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "YAML parse error on a: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array \
-             into Go struct field SimpleHead.kind of type string"
+             into Go struct field .kind of type string"
         );
     }
 }

@@ -100,21 +100,21 @@ pub struct Capabilities {
 /// The Helm version whose behaviour this program follows.
 pub const HELM_VERSION: &str = "v4.3.1";
 const GO_VERSION: &str = "go1.27.2";
-// Helm's client-go 0.36, with a major version of 1.
-const CLIENT_VERSION: &str = "v1.36";
+// Helm's client-go 0.37, with a major version of 1.
+const CLIENT_VERSION: &str = "v1.37";
 
 impl Default for Capabilities {
-    /// The capabilities without a cluster: Kubernetes 1.36 with its built-in API groups.
+    /// The capabilities without a cluster: Kubernetes 1.37 with its built-in API groups.
     fn default() -> Self {
         Capabilities {
-            kube_version: KubeVersion::new(1, 36),
+            kube_version: KubeVersion::new(1, 37),
             api_versions: DEFAULT_API_VERSIONS.iter().map(|version| (*version).to_owned()).collect(),
             helm_version: HELM_VERSION.to_owned(),
         }
     }
 }
 
-/// The API versions that Helm 4.2.4 assumes without a cluster, in its order.
+/// The API versions that Helm 4.3.1 assumes without a cluster, in its order.
 const DEFAULT_API_VERSIONS: &[&str] = &[
     "v1",
     "admissionregistration.k8s.io/v1",
@@ -148,6 +148,7 @@ const DEFAULT_API_VERSIONS: &[&str] = &[
     "flowcontrol.apiserver.k8s.io/v1beta1",
     "flowcontrol.apiserver.k8s.io/v1beta2",
     "flowcontrol.apiserver.k8s.io/v1beta3",
+    "lifecycle.k8s.io/v1alpha1",
     "networking.k8s.io/v1",
     "networking.k8s.io/v1beta1",
     "node.k8s.io/v1",
@@ -162,12 +163,13 @@ const DEFAULT_API_VERSIONS: &[&str] = &[
     "resource.k8s.io/v1beta2",
     "resource.k8s.io/v1beta1",
     "resource.k8s.io/v1alpha3",
-    "scheduling.k8s.io/v1alpha2",
+    "scheduling.k8s.io/v1alpha3",
     "scheduling.k8s.io/v1beta1",
     "scheduling.k8s.io/v1",
     "storage.k8s.io/v1beta1",
     "storage.k8s.io/v1",
     "storage.k8s.io/v1alpha1",
+    "storagemigration.k8s.io/v1",
     "storagemigration.k8s.io/v1beta1",
     "apiextensions.k8s.io/v1beta1",
     "apiextensions.k8s.io/v1",
@@ -403,6 +405,18 @@ impl Object for HelmBuild {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn without_a_cluster_the_version_and_apis_are_those_of_kubernetes_1_37() {
+        let capabilities = Capabilities::default();
+        assert_eq!(capabilities.kube_version.version, "v1.37.0");
+        assert_eq!(capabilities.api_versions.len(), 57);
+        let at = |version: &str| capabilities.api_versions.iter().position(|entry| entry == version);
+        assert_eq!(at("lifecycle.k8s.io/v1alpha1"), Some(32));
+        assert_eq!(at("scheduling.k8s.io/v1alpha3"), Some(47));
+        assert_eq!(at("storagemigration.k8s.io/v1"), Some(53));
+        assert_eq!(at("scheduling.k8s.io/v1alpha2"), None);
+    }
 
     #[test]
     fn a_vendor_suffix_stays_in_the_version_but_not_in_what_is_compared() {

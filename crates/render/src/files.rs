@@ -60,17 +60,13 @@ impl Files {
         text.into()
     }
 
-    fn lines(&self, name: &[u8]) -> CallResult {
-        let Some(data) = self.0.get(name) else {
-            return Ok(Value::List(List::of(ListType::Str, Vec::new())));
+    fn lines(&self, name: &[u8]) -> Value {
+        // A missing file and an empty one have no line; one with nothing but a line break has an empty line.
+        let Some(data) = self.0.get(name).filter(|data| !data.is_empty()) else {
+            return Value::List(List::of(ListType::Str, Vec::new()));
         };
-        let text = match data.last() {
-            // Go panics here, because it reads the last byte of the empty string; templates see the panic's text.
-            None => return Err(CallError::new("runtime error: index out of range [-1]")),
-            Some(b'\n') => &data[..data.len() - 1],
-            Some(_) => &data[..],
-        };
-        Ok(Value::strings(text.split(|&byte| byte == b'\n')))
+        let text = data.strip_suffix(b"\n").unwrap_or(data);
+        Value::strings(text.split(|&byte| byte == b'\n'))
     }
 }
 
@@ -107,7 +103,7 @@ impl Object for Files {
             "Glob" => Value::object(self.glob(name)),
             "AsConfig" => Value::Str(self.as_yaml(Str::clone)),
             "AsSecrets" => Value::Str(self.as_yaml(|data| BASE64.encode(data).into())),
-            "Lines" => return self.lines(name),
+            "Lines" => self.lines(name),
             _ => return Err(CallError::new(format!("no method {method}"))),
         })
     }
@@ -159,5 +155,29 @@ impl Object for Files {
     fn encode(&self) -> Encoded {
         let entries = self.0.iter().map(|(name, data)| (name.clone(), Value::Bytes(data.text()))).collect();
         Encoded::Value(Value::map(entries))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_file_has_no_lines() {
+        let files = Files::new(&[
+            File::new("empty", Vec::new()),
+            File::new("break", b"\n".to_vec()),
+            File::new("two", b"a\n\n".to_vec()),
+        ]);
+        let lines = |name: &str| match files.call("Lines", &[name.into()]).unwrap() {
+            Value::List(list) => {
+                list.items().iter().map(|line| line.as_text().unwrap().to_string()).collect()
+            }
+            other => vec![format!("{other:?}")],
+        };
+        assert_eq!(lines("empty"), Vec::<String>::new());
+        assert_eq!(lines("none"), Vec::<String>::new());
+        assert_eq!(lines("break"), [""]);
+        assert_eq!(lines("two"), ["a", ""]);
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use pintle_chart::metadata::Timestamp;
 use pintle_tree::{Map, Node};
-use pintle_yaml::decode::{Decoder, FieldPath, read_tree};
+use pintle_yaml::decode::{Decoder, read_tree};
 
 use crate::atomic;
 use crate::error::{Error, Result, refused};
@@ -131,24 +131,13 @@ impl Repositories {
         let tree = read_tree(text, false).map_err(|error| Error::Input(error.to_string()))?;
         let mut file = Repositories::default();
         let mut entries = Vec::new();
-        let mut bad_time = None;
         let mut decoder = Decoder::new(false);
-        decoder.document(&tree, "repo.File", &FILE, |decoder, name, value| {
-            let field_path = FieldPath { structure: "File", path: name };
-            match name {
-                "apiVersion" => decoder.string(value, field_path, &mut file.api_version),
-                "repositories" => decoder.structs(value, field_path, "repo.Entry", &mut entries, entry),
-                _ => match crate::index::time(value) {
-                    Ok(time) => file.generated = time,
-                    Err(reason) => {
-                        bad_time.get_or_insert(reason);
-                    }
-                },
-            }
+        decoder.document(&tree, "repo.File", &FILE, |decoder, name, value| match name {
+            "apiVersion" => decoder.string(value, &mut file.api_version),
+            "repositories" => decoder.structs(value, "repo.Entry", &mut entries, entry),
+            _ => decoder.time(value, &mut file.generated, Timestamp::parse),
         });
-        let bad_time =
-            bad_time.map(|reason| format!("error unmarshaling JSON: while decoding JSON: {reason}"));
-        let error = bad_time.or_else(|| decoder.finish().err());
+        let error = decoder.finish(&tree).err();
         file.entries = entries.into_iter().flatten().collect();
         Ok((file, error.map(Error::Input)))
     }
@@ -259,22 +248,18 @@ fn lock_path(path: &Path) -> PathBuf {
 }
 
 fn entry(decoder: &mut Decoder, value: &Node, target: &mut Entry) {
-    decoder.fields(value, &ENTRY, |decoder, name, value| {
-        let path = format!("repositories.{name}");
-        let field_path = FieldPath { structure: "Entry", path: &path };
-        match name {
-            "name" => decoder.string(value, field_path, &mut target.name),
-            "url" => decoder.string(value, field_path, &mut target.url),
-            "username" => decoder.string(value, field_path, &mut target.username),
-            "password" => decoder.string(value, field_path, &mut target.password),
-            "certFile" => decoder.string(value, field_path, &mut target.cert_file),
-            "keyFile" => decoder.string(value, field_path, &mut target.key_file),
-            "caFile" => decoder.string(value, field_path, &mut target.ca_file),
-            "insecure_skip_tls_verify" => {
-                decoder.bool(value, field_path, &mut target.insecure_skip_tls_verify);
-            }
-            _ => decoder.bool(value, field_path, &mut target.pass_credentials_all),
+    decoder.fields(value, &ENTRY, |decoder, name, value| match name {
+        "name" => decoder.string(value, &mut target.name),
+        "url" => decoder.string(value, &mut target.url),
+        "username" => decoder.string(value, &mut target.username),
+        "password" => decoder.string(value, &mut target.password),
+        "certFile" => decoder.string(value, &mut target.cert_file),
+        "keyFile" => decoder.string(value, &mut target.key_file),
+        "caFile" => decoder.string(value, &mut target.ca_file),
+        "insecure_skip_tls_verify" => {
+            decoder.bool(value, &mut target.insecure_skip_tls_verify);
         }
+        _ => decoder.bool(value, &mut target.pass_credentials_all),
     });
 }
 

@@ -18,8 +18,7 @@ pub use decode::VersionEntry;
 pub use side::{Cached, SIDE_SUFFIX, Validators};
 pub use write::{IndexDocument, index_directory};
 
-use pintle_chart::metadata::Timestamp;
-use pintle_tree::{LogLine, Node};
+use pintle_tree::LogLine;
 
 use crate::error::{Error, Result};
 
@@ -88,13 +87,4 @@ pub fn read(text: &[u8], receiver: &mut dyn Receiver) -> Result<Vec<Skipped>> {
         return Err(Error::Index("no API version specified".to_owned()));
     }
     Ok(summary.skipped)
-}
-
-/// Decodes a time; nil is the first moment of year 1, as in Go.
-pub(crate) fn time(value: &Node) -> std::result::Result<Timestamp, String> {
-    match value {
-        Node::Nil => Ok(Timestamp::default()),
-        Node::Str(text) => Timestamp::parse(&text.to_str_lossy()),
-        _ => Err("Time.UnmarshalJSON: input is not a JSON string".to_owned()),
-    }
 }

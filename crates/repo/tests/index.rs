@@ -33,7 +33,7 @@ fn json_takes_unknown_fields_and_no_numbers_for_text() {
     assert_eq!(index.get("a", "").expect("it is there").version, "1.0.0");
     assert_eq!(
         error(r#"{"apiVersion":"v1","entries":{"a":[{"name":"a","version":1}]}}"#),
-        "json: cannot unmarshal number into Go struct field ChartVersion.entries.Metadata.version of type string"
+        "json: cannot unmarshal number into Go struct field IndexFile.entries.a.0.version of type string"
     );
     // Text that only begins as JSON does is YAML.
     let text = "{apiVersion: 1, entries: {a: [{name: a, version: 1.1.0, digest: 5}]}}";

@@ -31,7 +31,7 @@ pub(crate) fn to_int(value: &Value) -> i64 {
 }
 
 /// A float truncated to an integer as on amd64 in Go: out of range is the lowest number.
-fn truncated(value: f64) -> i64 {
+pub(crate) fn truncated(value: f64) -> i64 {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     // Go leaves this to the processor: amd64 gives the lowest number, arm64 the nearest. Results must not
     // depend on the machine, so they are those of amd64 everywhere.
@@ -57,7 +57,7 @@ pub(crate) fn to_float(value: &Value) -> f64 {
 }
 
 /// Parses a float. A number too large is an error in Go, an explicit infinity is not.
-fn read_float(text: &str) -> Option<f64> {
+pub(crate) fn read_float(text: &str) -> Option<f64> {
     let spelled_out = || text.bytes().any(|byte| byte.eq_ignore_ascii_case(&b'i'));
     number::parse_float(text).filter(|value| !value.is_infinite() || spelled_out())
 }

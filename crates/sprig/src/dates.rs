@@ -1,6 +1,7 @@
 //! Date and duration functions. They return the objects of the submodules to templates.
 
 mod calendar;
+mod durations;
 mod span;
 mod time;
 
@@ -35,7 +36,7 @@ pub(crate) fn functions() -> Vec<Function> {
     const IN_ZONE: &[Type] = &[Type::Str, Type::Any, Type::Str];
     const MODIFY: &[Type] = &[Type::Str, TIME];
     const PARSE: &[Type] = &[Type::Str, Type::Str];
-    vec![
+    let mut functions = vec![
         Function::pure("now", &[], None, TIME, |_| Ok(TimeObject::value(now()))),
         Function::pure("date", &[Str, Any], None, Str, |args| {
             Ok(formatted(args.text(0), args.any(1), Zone::local()))
@@ -61,7 +62,9 @@ pub(crate) fn functions() -> Vec<Function> {
         Function::pure("ago", &[Any], None, Str, ago),
         Function::pure("duration", &[Any], None, Str, duration),
         Function::pure("durationRound", &[Any], None, Str, duration_round),
-    ]
+    ];
+    functions.extend(durations::functions());
+    functions
 }
 
 /// The current time of reproducible renders, in seconds since the Unix epoch: the start of 2026 in UTC.

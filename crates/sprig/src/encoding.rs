@@ -142,8 +142,6 @@ fn from_json(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
         }
         // `json.Unmarshal` of `null` sets the map to nil, while `fromYaml` leaves it empty.
         (Node::Nil, None) => Value::Map(MapRef::nil(MapType::Any)),
-        // A number that is too large at the top level: Go reports the kind that it found, not its size.
-        (Node::Nil, Some(_)) => map_of_error(wrong_kind(&Value::Float(0.0), "map[string]interface {}")),
         (node, _) => map_of_error(wrong_kind(&Value::from_node(&node), "map[string]interface {}")),
     })
 }
@@ -154,7 +152,6 @@ fn from_json_array(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
         Ok((Node::Nil, None)) => Value::List(List::nil(ListType::Any)),
         Ok((node @ Node::List(_), None)) => Value::from_node(&node),
         Ok((Node::List(_), Some(error))) | Err(error) => list_of_error(error.to_string()),
-        Ok((Node::Nil, Some(_))) => list_of_error(wrong_kind(&Value::Float(0.0), "[]interface {}")),
         Ok((node, _)) => list_of_error(wrong_kind(&Value::from_node(&node), "[]interface {}")),
     })
 }
@@ -265,7 +262,7 @@ mod tests {
         );
         assert_eq!(
             read_again(from_json, r#"{"a":1E400}"#),
-            r#"{"Error":"json: cannot unmarshal number 1E400 into Go value of type float64","a":null}"#
+            r#"{"Error":"json: cannot unmarshal number 1E400 into Go struct field .a of type float64","a":0}"#
         );
         assert_eq!(
             read_again(from_yaml_array, "a: 1"),

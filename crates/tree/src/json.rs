@@ -1,10 +1,12 @@
-//! JSON with the meaning, the spelling and the error texts of Go's `encoding/json`.
+//! JSON with the meaning, the spelling and the error texts of Go's `encoding/json`, as it is since Go 1.27.
 
 mod read;
 mod scan;
+mod type_error;
 mod write;
 
 pub use read::{Assemble, read, read_exact, read_map, read_partly, read_prefix, read_prefix_with};
+pub use type_error::{path_of, push_index, push_key, type_error};
 pub use write::{Layout, Writer, write, write_pretty, write_raw};
 
 /// The maximum nesting that is read, as in Go (`maxNestingDepth` in encoding/json).
@@ -17,6 +19,8 @@ pub struct Error {
     message: String,
     offset: usize,
     kind: ErrorKind,
+    /// What Kubernetes says, where that differs.
+    kubernetes: Option<Box<str>>,
 }
 
 /// The kinds of [`Error`].
@@ -35,7 +39,18 @@ pub enum ErrorKind {
 impl Error {
     /// Returns an error, for other crates that read or write JSON.
     pub fn new(kind: ErrorKind, message: impl Into<String>, offset: usize) -> Self {
-        Error { message: message.into(), offset, kind }
+        Error { message: message.into(), offset, kind, kubernetes: None }
+    }
+
+    /// The same error with another text for Kubernetes.
+    fn with_kubernetes(mut self, text: impl Into<Box<str>>) -> Self {
+        self.kubernetes = Some(text.into());
+        self
+    }
+
+    /// The text of Kubernetes' API server. Its decoder is a copy of Go's from before Go 1.27.
+    pub fn kubernetes_text(&self) -> &str {
+        self.kubernetes.as_deref().unwrap_or(&self.message)
     }
 
     /// The number of bytes read when the error was noticed.

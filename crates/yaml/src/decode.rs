@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use pintle_tree::json::{path_of, type_error};
 use pintle_tree::number::format_value;
 use pintle_tree::quote::quote;
 use pintle_tree::{Node, Str};
@@ -64,20 +65,46 @@ impl Assemble for Exact {
     }
 }
 
-/// The target of a value: the innermost Go struct and the path of JSON names from the root, as errors spell them.
-#[derive(Clone, Copy)]
-pub struct FieldPath<'a> {
-    /// The innermost Go struct.
-    pub structure: &'a str,
-    /// The path of JSON names.
-    pub path: &'a str,
+/// The first error of a decoding.
+#[derive(Debug)]
+pub enum Problem {
+    /// A value of the wrong type.
+    Type {
+        /// The JSON type of the value.
+        found: &'static str,
+        /// The path of the value, as [`path_of`] writes it.
+        path: String,
+        /// The Go type that was expected.
+        wanted: String,
+    },
+    /// Anything else, in Go's words.
+    Other(String),
+}
+
+impl Problem {
+    /// Go's text. `root` is the name of the document's Go type, and `before` the path of what was decoded.
+    pub fn text(&self, root: &str, before: &str) -> String {
+        match self {
+            Problem::Type { found, path, wanted } => {
+                let separator = if before.is_empty() || path.is_empty() { "" } else { "." };
+                type_error(found, root, &[before, path].join(separator), wanted)
+            }
+            Problem::Other(text) => text.clone(),
+        }
+    }
+}
+
+/// An error before its path is known.
+enum Noted {
+    Type { value: *const Node, found: &'static str, wanted: String },
+    Other(String),
 }
 
 /// Decodes one document.
 pub struct Decoder {
     /// Whether unknown fields are errors.
     strict: bool,
-    error: Option<String>,
+    error: Option<Noted>,
 }
 
 impl Decoder {
@@ -86,29 +113,42 @@ impl Decoder {
         Decoder { strict, error: None }
     }
 
-    /// Ends the decoding.
+    /// Ends the decoding of `root`.
     ///
     /// # Errors
     /// The first error, as `sigs.k8s.io/yaml` words it.
-    pub fn finish(self) -> Result<(), String> {
-        match self.error {
+    pub fn finish(self, root: &Node) -> Result<(), String> {
+        match self.problem(root) {
             None => Ok(()),
-            Some(error) => Err(format!("error unmarshaling JSON: while decoding JSON: {error}")),
+            Some(problem) => {
+                Err(format!("error unmarshaling JSON: while decoding JSON: {}", problem.text("", "")))
+            }
         }
+    }
+
+    /// The first error of the decoding of `root`.
+    pub fn problem(self, root: &Node) -> Option<Problem> {
+        Some(match self.error? {
+            Noted::Type { value, found, wanted } => {
+                Problem::Type { found, path: path_of(root, value), wanted }
+            }
+            Noted::Other(text) => Problem::Other(text),
+        })
     }
 
     /// Records an error unless there is one already.
     pub fn note(&mut self, error: impl FnOnce() -> String) {
         if self.error.is_none() {
-            self.error = Some(error());
+            self.error = Some(Noted::Other(error()));
         }
     }
 
-    fn clash(&mut self, value: &Node, field_path: FieldPath<'_>, wanted: &str) {
-        self.note(|| {
-            let (kind, FieldPath { structure, path }) = (value.json_type(), field_path);
-            format!("json: cannot unmarshal {kind} into Go struct field {structure}.{path} of type {wanted}")
-        });
+    /// Records that a value of the document is not of the Go type `wanted`, unless there is an error already.
+    pub fn clash(&mut self, value: &Node, wanted: &str) {
+        if self.error.is_none() {
+            let (found, wanted) = (value.json_type(), wanted.to_owned());
+            self.error = Some(Noted::Type { value, found, wanted });
+        }
     }
 
     /// Calls `set` for every field of the document. Nil leaves everything unchanged.
@@ -122,10 +162,7 @@ impl Decoder {
         match value {
             Node::Nil => {}
             Node::Map(_) => self.fields(value, names, set),
-            other => {
-                let kind = other.json_type();
-                self.note(|| format!("json: cannot unmarshal {kind} into Go value of type {go_type}"));
-            }
+            other => self.clash(other, go_type),
         }
     }
 
@@ -150,7 +187,6 @@ impl Decoder {
     pub fn structure(
         &mut self,
         value: &Node,
-        field_path: FieldPath<'_>,
         go_type: &str,
         names: &[&'static str],
         set: impl FnMut(&mut Self, &'static str, &Node),
@@ -158,50 +194,55 @@ impl Decoder {
         match value {
             Node::Nil => {}
             Node::Map(_) => self.fields(value, names, set),
-            other => self.clash(other, field_path, go_type),
+            other => self.clash(other, go_type),
         }
     }
 
     /// Decodes a string.
-    pub fn string(&mut self, value: &Node, field_path: FieldPath<'_>, target: &mut String) {
+    pub fn string(&mut self, value: &Node, target: &mut String) {
         match value {
             Node::Nil => {}
             Node::Str(text) => *target = text.to_str_lossy().into_owned(),
             Node::Bool(truth) => *target = truth.to_string(),
             Node::Int(number) => *target = number.to_string(),
             Node::Float(number) => *target = number_text(*number),
-            Node::List(_) | Node::Map(_) => self.clash(value, field_path, "string"),
+            Node::List(_) | Node::Map(_) => self.clash(value, "string"),
         }
     }
 
     /// Decodes a boolean.
-    pub fn bool(&mut self, value: &Node, field_path: FieldPath<'_>, target: &mut bool) {
+    pub fn bool(&mut self, value: &Node, target: &mut bool) {
         match value {
             Node::Nil => {}
             Node::Bool(truth) => *target = *truth,
-            other => self.clash(other, field_path, "bool"),
+            other => self.clash(other, "bool"),
         }
     }
 
     /// Decodes a list of strings.
-    pub fn strings(&mut self, value: &Node, field_path: FieldPath<'_>, target: &mut Vec<String>) {
-        self.list(value, field_path, "[]string", target, |decoder, item, text| {
-            decoder.string(item, field_path, text)
-        });
+    pub fn strings(&mut self, value: &Node, target: &mut Vec<String>) {
+        self.list(value, "[]string", target, |decoder, item, text| decoder.string(item, text));
+    }
+
+    /// Decodes a time of RFC 3339 by `parse`. Nil leaves the target unchanged.
+    pub fn time<T>(&mut self, value: &Node, target: &mut T, parse: impl FnOnce(&str) -> Result<T, String>) {
+        match value {
+            Node::Nil => {}
+            Node::Str(text) => match parse(&text.to_str_lossy()) {
+                Ok(time) => *target = time,
+                Err(reason) => self.note(|| reason),
+            },
+            other => self.clash(other, "time.Time"),
+        }
     }
 
     /// Decodes a list of anything; numbers become floats, as in Go's JSON.
-    pub fn nodes(&mut self, value: &Node, field_path: FieldPath<'_>, target: &mut Vec<Node>) {
-        self.list(value, field_path, "[]interface {}", target, |_, item, node| *node = with_floats(item));
+    pub fn nodes(&mut self, value: &Node, target: &mut Vec<Node>) {
+        self.list(value, "[]interface {}", target, |_, item, node| *node = with_floats(item));
     }
 
     /// Decodes a map of strings.
-    pub fn string_map(
-        &mut self,
-        value: &Node,
-        field_path: FieldPath<'_>,
-        target: &mut BTreeMap<String, String>,
-    ) {
+    pub fn string_map(&mut self, value: &Node, target: &mut BTreeMap<String, String>) {
         match value {
             // `null` sets a Go slice or map to nil, but leaves a string or bool field as it is.
             Node::Nil => target.clear(),
@@ -209,11 +250,11 @@ impl Decoder {
                 for (key, value) in entries.iter() {
                     let mut text = String::new();
                     // A value that fails to decode still leaves its key in the map, with an empty string.
-                    self.string(value, field_path, &mut text);
+                    self.string(value, &mut text);
                     target.insert(key.to_str_lossy().into_owned(), text);
                 }
             }
-            other => self.clash(other, field_path, "map[string]string"),
+            other => self.clash(other, "map[string]string"),
         }
     }
 
@@ -222,22 +263,20 @@ impl Decoder {
     pub fn structs<T: Default>(
         &mut self,
         value: &Node,
-        field_path: FieldPath<'_>,
         go_type: &str,
         target: &mut Vec<Option<T>>,
         mut set: impl FnMut(&mut Self, &Node, &mut T),
     ) {
-        self.list(value, field_path, &format!("[]*{go_type}"), target, |decoder, item, slot| match item {
+        self.list(value, &format!("[]*{go_type}"), target, |decoder, item, slot| match item {
             Node::Nil => *slot = None,
             Node::Map(_) => set(decoder, item, slot.get_or_insert_default()),
-            other => decoder.clash(other, field_path, go_type),
+            other => decoder.clash(other, go_type),
         });
     }
 
     fn list<T: Default>(
         &mut self,
         value: &Node,
-        field_path: FieldPath<'_>,
         go_type: &str,
         target: &mut Vec<T>,
         mut set: impl FnMut(&mut Self, &Node, &mut T),
@@ -252,7 +291,7 @@ impl Decoder {
                     set(self, item, slot);
                 }
             }
-            other => self.clash(other, field_path, go_type),
+            other => self.clash(other, go_type),
         }
     }
 }

@@ -13,10 +13,8 @@ use crate::content::{Content, Packed};
 use crate::error::ArchiveError;
 use crate::path::clean;
 
-/// The maximum decompressed size of an archive: Helm's `MaxDecompressedChartSize`.
+/// The maximum size of all files of a folder, or of a decompressed archive: Helm's `MaxDecompressedChartSize`.
 pub const MAX_CHART_SIZE: u64 = 100 * 1024 * 1024;
-/// The maximum size of a file in a chart: Helm's `MaxDecompressedFileSize`.
-pub(super) const MAX_FILE_SIZE: u64 = 5 * 1024 * 1024;
 /// The maximum size of everything that is not file content: headers, padding, folders. Go has no such limit; it keeps
 /// an archive of nothing but padding from taking long.
 const MAX_OVERHEAD: u64 = 64 * 1024 * 1024;
@@ -62,10 +60,6 @@ pub(super) fn read_archive_within(stream: &Str, budget: &mut Budget) -> Result<V
     while let Some((name, entry)) = next_file(&mut tar)? {
         if entry.size > remaining {
             return Err(ArchiveError::TooLarge(MAX_CHART_SIZE));
-        }
-        if entry.size > MAX_FILE_SIZE {
-            let name = quote(&entry.name);
-            return Err(ArchiveError::EntryTooLarge { name, limit: MAX_FILE_SIZE });
         }
         let position = tar.position();
         let late = is_deferred(&name, &entry);
@@ -278,18 +272,15 @@ mod tests {
     }
 
     #[test]
-    fn large_files_are_refused() {
-        let data = vec![0; MAX_FILE_SIZE as usize + 1];
-        let error = read_archive(archive(&[("p/big", &data)])).expect_err("too large");
-        assert_eq!(
-            error.to_string(),
-            "decompressed chart file \"p/big\" is larger than the maximum file size 5242880"
-        );
+    fn one_file_may_be_as_large_as_the_chart() {
+        let data = vec![0; 6 << 20];
+        let files = read_archive(archive(&[("p/big", &data)])).expect("a good archive");
+        assert_eq!(files[0].data.len(), data.len());
     }
 
     #[test]
     fn many_files_are_refused_when_they_are_too_much_together() {
-        let data = vec![0; MAX_FILE_SIZE as usize];
+        let data = vec![0; 5 << 20];
         let names: Vec<String> = (0..21).map(|index| format!("p/{index}")).collect();
         let entries: Vec<(&str, &[u8])> = names.iter().map(|name| (name.as_str(), &data[..])).collect();
         let error = read_archive(archive(&entries)).expect_err("too large");

@@ -1,12 +1,11 @@
 //! Reads chart folders: every file that .helmignore does not exclude, following symlinks.
 
 use std::fs;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use pintle_tree::quote::quote;
-
-use super::archive::{MAX_FILE_SIZE, without_bom};
+use super::archive::{MAX_CHART_SIZE, without_bom};
 use super::ignore::IgnoreRules;
 use super::read_regular;
 use crate::File;
@@ -20,7 +19,7 @@ const MAX_DEPTH: usize = 512;
 /// Reads the files of the chart folder `path`, sorted by name. Symlinks are followed, as in Helm, and logged.
 ///
 /// # Errors
-/// When a file cannot be read, is too large or not regular, or a symlink is dangling or cyclic.
+/// When a file cannot be read or is not regular, a symlink is dangling or cyclic, or all files together are too large.
 pub fn read_folder(path: &Path, log: &mut Vec<LogLine>) -> Result<Vec<File>> {
     let root = absolute(path)?;
     let ignore_file = root.join(".helmignore");
@@ -31,7 +30,14 @@ pub fn read_folder(path: &Path, log: &mut Vec<LogLine>) -> Result<Vec<File>> {
     };
     // Symlinks that leave the chart are logged; this is the folder they are compared with.
     let home = fs::canonicalize(&root).map_err(file_error("lstat", &root))?;
-    let mut walk = Walk { rules, files: Vec::new(), log, home: home.clone(), open: vec![home] };
+    let mut walk = Walk {
+        rules,
+        files: Vec::new(),
+        remaining: MAX_CHART_SIZE,
+        log,
+        home: home.clone(),
+        open: vec![home],
+    };
     walk.folder(&root, "")?;
     Ok(walk.files)
 }
@@ -45,6 +51,8 @@ pub(crate) fn absolute(path: &Path) -> Result<PathBuf> {
 struct Walk<'a> {
     rules: IgnoreRules,
     files: Vec<File>,
+    /// How many bytes the files that are not read yet may have.
+    remaining: u64,
     log: &'a mut Vec<LogLine>,
     /// The real path of the chart folder.
     home: PathBuf,
@@ -94,21 +102,33 @@ impl Walk<'_> {
         if !metadata.is_file() {
             return Err(Error::Irregular(path.to_owned()));
         }
-        if metadata.len() > MAX_FILE_SIZE {
-            let shown = target.as_deref().unwrap_or(path).file_name().unwrap_or_default();
-            let name = quote(shown.to_string_lossy().as_bytes());
-            return Err(Error::FileTooLarge { name, limit: MAX_FILE_SIZE });
-        }
-        let data = fs::read(path).map_err(|source| Error::Reading {
-            name: name.to_owned(),
-            source: FileError::new("open", path, source),
-        })?;
+        let data = self.read(path, name, metadata.len())?;
         let modified = metadata.modified().ok().map(|time| match time.duration_since(UNIX_EPOCH) {
             Ok(after) => i64::try_from(after.as_secs()).unwrap_or(i64::MAX),
             Err(before) => -i64::try_from(before.duration().as_secs()).unwrap_or(i64::MAX),
         });
         self.files.push(File { name: name.to_owned(), data: text_of(data).into(), modified });
         Ok(())
+    }
+
+    /// Reads a file of `size` bytes, if it is within the limit together with those before it.
+    fn read(&mut self, path: &Path, name: &str, size: u64) -> Result<Vec<u8>> {
+        let too_large = || Error::FolderTooLarge { name: name.to_owned(), limit: MAX_CHART_SIZE };
+        if size > self.remaining {
+            return Err(too_large());
+        }
+        // One byte more than is allowed shows a file that has grown since.
+        let read = || -> io::Result<Vec<u8>> {
+            let mut data = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
+            fs::File::open(path)?.take(self.remaining + 1).read_to_end(&mut data)?;
+            Ok(data)
+        };
+        let data = read().map_err(|source| Error::Reading {
+            name: name.to_owned(),
+            source: FileError::new("open", path, source),
+        })?;
+        self.remaining = self.remaining.checked_sub(data.len() as u64).ok_or_else(too_large)?;
+        Ok(data)
     }
 
     /// Walks a folder, unless that would be a cycle.
@@ -231,11 +251,23 @@ mod tests {
     }
 
     #[test]
-    fn large_files_are_refused() {
+    fn all_files_together_are_limited_and_ignored_ones_do_not_count() {
         let folder = folder();
         let chart = folder.path().join("chart");
-        fs::write(chart.join("big"), vec![0; MAX_FILE_SIZE as usize + 1]).expect("can be written");
+        // Sparse files, which take no space.
+        let sparse = |name: &str, size: u64| {
+            let file = fs::File::create(chart.join(name)).expect("can be made");
+            file.set_len(size).expect("can be sized");
+        };
+        sparse("a.bin", 6 << 20);
+        assert_eq!(read_folder(&chart, &mut Vec::new()).expect("a good folder").len(), 2);
+        sparse("templates/b.bin", MAX_CHART_SIZE - (6 << 20) - 6);
         let error = read_folder(&chart, &mut Vec::new()).expect_err("too large").to_string();
-        assert_eq!(error, "chart file \"big\" is larger than the maximum file size 5242880");
+        assert_eq!(
+            error,
+            "error reading templates/b.bin: chart exceeds maximum decompressed size of 104857600 bytes"
+        );
+        fs::write(chart.join(".helmignore"), "a.bin\n").expect("can be written");
+        assert_eq!(read_folder(&chart, &mut Vec::new()).expect("a good folder").len(), 3);
     }
 }

@@ -14,7 +14,7 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 
-use crate::decode::{Decoder, FieldPath, read_tree};
+use crate::decode::{Decoder, read_tree};
 use crate::error::{ArchiveError, Error, FileError, Result, file_error};
 use crate::metadata::{OBJECT_V3, V1, V2, V3};
 use crate::{Chart, File};
@@ -171,10 +171,10 @@ fn check_api_version(chart_file: &[u8]) -> Result<()> {
     let tree = read_tree(chart_file, "Chart.yaml", false)?;
     let mut version = String::new();
     let mut decoder = Decoder::new(false);
-    decoder.document(&tree, "loader.chartBase", &["apiVersion"], |decoder, name, value| {
-        decoder.string(value, FieldPath { structure: "chartBase", path: name }, &mut version);
+    decoder.document(&tree, "loader.chartBase", &["apiVersion"], |decoder, _, value| {
+        decoder.string(value, &mut version);
     });
-    decoder.finish().map_err(|reason| Error::File { file: "Chart.yaml", reason, line: None })?;
+    decoder.finish(&tree).map_err(|reason| Error::File { file: "Chart.yaml", reason, line: None })?;
     match version.as_str() {
         // Helm takes a missing version for `v1`.
         "" | V1 | V2 | V3 | OBJECT_V3 => Ok(()),

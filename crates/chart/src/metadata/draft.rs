@@ -3,7 +3,7 @@
 use pintle_tree::{Map, Node};
 
 use super::{Dependency, Maintainer, Metadata, OBJECT_V3, V1, v3};
-use crate::decode::{Decoder, FieldPath, read_tree};
+use crate::decode::{Decoder, read_tree};
 use crate::error::{Error, Result};
 
 /// The field names of Metadata, in Chart.yaml and in release records.
@@ -107,7 +107,7 @@ impl Draft {
         // The converted tree has fields of its own, so it is not checked for unknown ones.
         let mut decoder = Decoder::new(strict && !shaped_as_object);
         self.decode(&mut decoder, root);
-        decoder.finish().map_err(|reason| Error::File { file, reason, line: None })
+        decoder.finish(root).map_err(|reason| Error::File { file, reason, line: None })
     }
 
     /// `libraries:` is our extension, so a field of that name with another meaning must not break a chart that Helm
@@ -121,7 +121,7 @@ impl Draft {
             dependency(&mut decoder, item, &mut library);
             libraries.push(library);
         }
-        if decoder.finish().is_ok() {
+        if decoder.finish(root).is_ok() {
             self.metadata.libraries = libraries;
         }
     }
@@ -129,30 +129,29 @@ impl Draft {
     fn decode(&mut self, decoder: &mut Decoder, root: &Node) {
         let Draft { metadata, maintainers, dependencies } = self;
         decoder.document(root, "v2.Metadata", &METADATA, |decoder, name, value| {
-            let field = FieldPath { structure: "Metadata", path: name };
             match name {
-                "name" => decoder.string(value, field, &mut metadata.name),
-                "home" => decoder.string(value, field, &mut metadata.home),
-                "sources" => decoder.strings(value, field, &mut metadata.sources),
-                "version" => decoder.string(value, field, &mut metadata.version),
-                "description" => decoder.string(value, field, &mut metadata.description),
-                "keywords" => decoder.strings(value, field, &mut metadata.keywords),
-                "maintainers" => decoder.structs(value, field, "v2.Maintainer", maintainers, maintainer),
-                "icon" => decoder.string(value, field, &mut metadata.icon),
-                "apiVersion" => decoder.string(value, field, &mut metadata.api_version),
-                "condition" => decoder.string(value, field, &mut metadata.condition),
-                "tags" => decoder.string(value, field, &mut metadata.tags),
-                "appVersion" => decoder.string(value, field, &mut metadata.app_version),
-                "deprecated" => decoder.bool(value, field, &mut metadata.deprecated),
-                "annotations" => decoder.string_map(value, field, &mut metadata.annotations),
-                "kubeVersion" => decoder.string(value, field, &mut metadata.kube_version),
+                "name" => decoder.string(value, &mut metadata.name),
+                "home" => decoder.string(value, &mut metadata.home),
+                "sources" => decoder.strings(value, &mut metadata.sources),
+                "version" => decoder.string(value, &mut metadata.version),
+                "description" => decoder.string(value, &mut metadata.description),
+                "keywords" => decoder.strings(value, &mut metadata.keywords),
+                "maintainers" => decoder.structs(value, "v2.Maintainer", maintainers, maintainer),
+                "icon" => decoder.string(value, &mut metadata.icon),
+                "apiVersion" => decoder.string(value, &mut metadata.api_version),
+                "condition" => decoder.string(value, &mut metadata.condition),
+                "tags" => decoder.string(value, &mut metadata.tags),
+                "appVersion" => decoder.string(value, &mut metadata.app_version),
+                "deprecated" => decoder.bool(value, &mut metadata.deprecated),
+                "annotations" => decoder.string_map(value, &mut metadata.annotations),
+                "kubeVersion" => decoder.string(value, &mut metadata.kube_version),
                 "dependencies" => {
-                    decoder.structs(value, field, "v2.Dependency", dependencies, dependency);
+                    decoder.structs(value, "v2.Dependency", dependencies, dependency);
                     // Go distinguishes a nil list from an empty one.
                     metadata.declares_dependencies = value.as_list().is_some();
                 }
                 // The decoder passes only names of `METADATA`, so the last one needs no name here.
-                _ => decoder.string(value, field, &mut metadata.kind),
+                _ => decoder.string(value, &mut metadata.kind),
             }
         });
     }
@@ -160,30 +159,26 @@ impl Draft {
 
 fn maintainer(decoder: &mut Decoder, value: &Node, target: &mut Maintainer) {
     decoder.fields(value, &MAINTAINER, |decoder, name, value| {
-        let (path, slot) = match name {
-            "name" => ("maintainers.name", &mut target.name),
-            "email" => ("maintainers.email", &mut target.email),
-            _ => ("maintainers.url", &mut target.url),
+        let slot = match name {
+            "name" => &mut target.name,
+            "email" => &mut target.email,
+            _ => &mut target.url,
         };
-        decoder.string(value, FieldPath { structure: "Maintainer", path }, slot);
+        decoder.string(value, slot);
     });
 }
 
 /// Decodes one entry of `dependencies:`, of Chart.yaml or of a lock.
 pub(super) fn dependency(decoder: &mut Decoder, value: &Node, target: &mut Dependency) {
-    decoder.fields(value, &DEPENDENCY, |decoder, name, value| {
-        let path = format!("dependencies.{name}");
-        let field = FieldPath { structure: "Dependency", path: &path };
-        match name {
-            "name" => decoder.string(value, field, &mut target.name),
-            "version" => decoder.string(value, field, &mut target.version),
-            "repository" => decoder.string(value, field, &mut target.repository),
-            "condition" => decoder.string(value, field, &mut target.condition),
-            "tags" => decoder.strings(value, field, &mut target.tags),
-            "enabled" => decoder.bool(value, field, &mut target.enabled),
-            "import-values" => decoder.nodes(value, field, &mut target.import_values),
-            _ => decoder.string(value, field, &mut target.alias),
-        }
+    decoder.fields(value, &DEPENDENCY, |decoder, name, value| match name {
+        "name" => decoder.string(value, &mut target.name),
+        "version" => decoder.string(value, &mut target.version),
+        "repository" => decoder.string(value, &mut target.repository),
+        "condition" => decoder.string(value, &mut target.condition),
+        "tags" => decoder.strings(value, &mut target.tags),
+        "enabled" => decoder.bool(value, &mut target.enabled),
+        "import-values" => decoder.nodes(value, &mut target.import_values),
+        _ => decoder.string(value, &mut target.alias),
     });
 }
 
@@ -230,18 +225,17 @@ mod tests {
         let prefix =
             "cannot load Chart.yaml: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal";
         for (text, rest) in [
-            (
-                "dependencies: {}",
-                "object into Go struct field Metadata.dependencies of type []*v2.Dependency",
-            ),
-            ("dependencies: [5]", "number into Go struct field Metadata.dependencies of type v2.Dependency"),
+            ("dependencies: {}", "object into Go struct field .dependencies of type []*v2.Dependency"),
+            ("dependencies: [5]", "number into .dependencies.0 of type v2.Dependency"),
             (
                 "dependencies: [{tags: x}]",
-                "string into Go struct field Dependency.dependencies.tags of type []string",
+                "string into Go struct field .dependencies.0.tags of type []string",
             ),
-            ("name: [1]", "array into Go struct field Metadata.name of type string"),
-            ("deprecated: 'yes'", "string into Go struct field Metadata.deprecated of type bool"),
-            ("annotations: {a: [1]}", "array into Go struct field Metadata.annotations of type string"),
+            ("dependencies: [{}, {Tags: [[1]]}]", "array into .dependencies.1.Tags.0 of type string"),
+            ("NAME: [1]", "array into Go struct field .NAME of type string"),
+            ("deprecated: 'yes'", "string into Go struct field .deprecated of type bool"),
+            ("maintainers: [x]", "string into .maintainers.0 of type v2.Maintainer"),
+            ("annotations: {a/b: [1]}", "array into Go struct field .annotations.a~1b of type string"),
             ("[]", "array into Go value of type v2.Metadata"),
         ] {
             assert_eq!(error(text), format!("{prefix} {rest}"));

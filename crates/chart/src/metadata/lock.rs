@@ -1,9 +1,7 @@
 //! Decodes Chart.lock and requirements.lock.
 
-use pintle_tree::Node;
-
 use super::{Lock, Timestamp, draft};
-use crate::decode::{Decoder, FieldPath, read_tree};
+use crate::decode::{Decoder, read_tree};
 use crate::error::{Error, Result};
 
 const LOCK: [&str; 3] = ["generated", "digest", "dependencies"];
@@ -20,42 +18,18 @@ impl Lock {
         }
         let mut lock = Lock::default();
         let mut dependencies = Vec::new();
-        let mut bad_time = None;
         let mut decoder = Decoder::new(false);
-        decoder.document(&tree, "v2.Lock", &LOCK, |decoder, name, value| {
-            let field = FieldPath { structure: "Lock", path: name };
-            match name {
-                "digest" => decoder.string(value, field, &mut lock.digest),
-                "dependencies" => {
-                    decoder.structs(value, field, "v2.Dependency", &mut dependencies, draft::dependency);
-                }
-                _ => match time(value) {
-                    Ok(text) => lock.generated = text,
-                    // An invalid time aborts Go's decoding at once, and replaces an earlier type error.
-                    Err(reason) => {
-                        bad_time.get_or_insert(reason);
-                    }
-                },
+        decoder.document(&tree, "v2.Lock", &LOCK, |decoder, name, value| match name {
+            "digest" => decoder.string(value, &mut lock.digest),
+            "dependencies" => {
+                decoder.structs(value, "v2.Dependency", &mut dependencies, draft::dependency);
             }
+            _ => decoder
+                .time(value, &mut lock.generated, |text| Timestamp::parse(text).map(|_| text.to_owned())),
         });
-        let result = match bad_time {
-            Some(reason) => Err(format!("error unmarshaling JSON: while decoding JSON: {reason}")),
-            None => decoder.finish(),
-        };
-        result.map_err(|reason| Error::File { file, reason, line: None })?;
+        decoder.finish(&tree).map_err(|reason| Error::File { file, reason, line: None })?;
         lock.dependencies = dependencies.into_iter().flatten().collect();
         Ok(Some(lock))
-    }
-}
-
-fn time(value: &Node) -> std::result::Result<String, String> {
-    match value {
-        Node::Nil => Ok(String::new()),
-        Node::Str(text) => {
-            let text = text.to_str_lossy();
-            Timestamp::parse(&text).map(|_| text.into_owned())
-        }
-        _ => Err("Time.UnmarshalJSON: input is not a JSON string".to_owned()),
     }
 }
 
@@ -79,11 +53,23 @@ mod tests {
 
     #[test]
     fn times_are_checked() {
-        let error = Lock::read(b"generated: 5\n", "requirements.lock").expect_err("no time");
-        assert_eq!(
-            error.to_string(),
-            "cannot load requirements.lock: error unmarshaling JSON: while decoding JSON: Time.UnmarshalJSON: \
-             input is not a JSON string"
-        );
+        let start = "cannot load requirements.lock: error unmarshaling JSON: while decoding JSON: ";
+        for (text, reason) in [
+            (
+                "generated: 5\n",
+                "json: cannot unmarshal number into Go struct field .generated of type time.Time",
+            ),
+            (
+                "digest: [1]\ngenerated: x\n",
+                "json: cannot unmarshal array into Go struct field .digest of type string",
+            ),
+            (
+                "generated: x\n",
+                "parsing time \"x\" as \"2006-01-02T15:04:05Z07:00\": cannot parse \"x\" as \"2006\"",
+            ),
+        ] {
+            let error = Lock::read(text.as_bytes(), "requirements.lock").expect_err("no time");
+            assert_eq!(error.to_string(), format!("{start}{reason}"));
+        }
     }
 }

@@ -11,7 +11,7 @@ use pintle_semver::Version;
 use pintle_tree::{json, quote::quote};
 
 use crate::error::{Error, FileError, Result};
-use crate::metadata::{Timestamp, V2};
+use crate::metadata::{Lock, Timestamp, V2};
 use crate::path::base;
 use crate::write::write_file_error;
 use crate::{Chart, File, create_folders, write_atomic};
@@ -23,7 +23,7 @@ const GZIP_EXTRA: &[u8] = b"rr\x28\x00aHR0cHM6Ly95b3V0dS5iZS96OVV6MWljandyTQo=";
 /// Modification times of archive entries, in seconds since the Unix epoch.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
-    /// The time of every entry, if set (`SOURCE_DATE_EPOCH`).
+    /// The time of every entry and of the lock inside, if set (`SOURCE_DATE_EPOCH`).
     pub all: Option<i64>,
     /// The time of entries without one of their own.
     pub fallback: i64,
@@ -124,6 +124,12 @@ fn add_chart<W: Write>(writer: &mut TarWriter<W>, chart: &Chart, prefix: &str, t
     add("Chart.yaml", &chart.metadata.to_yaml()?, time_of("Chart.yaml"))?;
     // The lock of a `v1` chart is requirements.lock, one of its files.
     if let Some(lock) = chart.lock.as_ref().filter(|_| chart.metadata.api_version == V2) {
+        let stamped;
+        let mut lock = lock;
+        if let Some(seconds) = times.all {
+            stamped = stamp(lock, seconds)?;
+            lock = &stamped;
+        }
         let generated = Timestamp::parse(&lock.generated).ok().map(|time| time.unix());
         add("Chart.lock", &lock.to_yaml()?, generated)?;
     }
@@ -142,6 +148,19 @@ fn add_chart<W: Write>(writer: &mut TarWriter<W>, chart: &Chart, prefix: &str, t
         add_chart(writer, subchart, &format!("{folder}/charts/"), times)?;
     }
     Ok(())
+}
+
+/// The lock with another time.
+fn stamp(lock: &Lock, seconds: i64) -> Result<Lock> {
+    /// The last second of the year 9999, after which RFC 3339 ends.
+    const LAST: i64 = 253_402_300_799;
+    if seconds > LAST {
+        return Err(Error::message(
+            "error marshaling into JSON: json: error calling MarshalJSON for type *time.Time: \
+             year outside of range [0,9999]",
+        ));
+    }
+    Ok(Lock { generated: Timestamp::from_unix(seconds, 0).to_string(), ..lock.clone() })
 }
 
 pub(crate) fn check_name(name: &str) -> Result<()> {
@@ -198,6 +217,12 @@ mod tests {
         assert_eq!(first, archive(&chart(), times).expect("can be packed"));
         let files = read_archive(&first[..]).expect("can be read");
         assert!(files.iter().all(|file| file.modified == Some(99)));
+        assert_eq!(
+            &files[1].data[..],
+            b"dependencies: null\ndigest: \"\"\ngenerated: \"1970-01-01T00:01:39Z\"\n"
+        );
+        let error = archive(&chart(), Times { all: Some(i64::MAX), fallback: 0 }).expect_err("too late");
+        assert!(error.to_string().ends_with("year outside of range [0,9999]"), "{error}");
     }
 
     #[test]

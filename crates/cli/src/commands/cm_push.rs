@@ -188,7 +188,7 @@ fn archive(invocation: &mut Invocation<'_>, scratch: &Path) -> Result<PathBuf, F
         version,
         app_version,
         destination: scratch.to_owned(),
-        epoch: invocation.environment.source_date_epoch(),
+        epoch: dependencies::epoch(invocation)?,
         now: clock::now(),
     };
     let session = scripts::offline_session(invocation)?;

@@ -8,9 +8,8 @@ use pintle::Reporter;
 use pintle::chart::dependency::{Row, build_order};
 use pintle::repo::DependencySource;
 
-use crate::clock;
 use crate::command::{Command, Operands};
-use crate::dependencies::Sources;
+use crate::dependencies::{self, Sources};
 use crate::env::Setting;
 use crate::failure::Failure;
 use crate::flag::deploy::OUTPUT;
@@ -132,14 +131,16 @@ fn for_each(
 
 fn build(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let session = scripts::offline_session(invocation)?;
+    let times = dependencies::times(invocation)?;
     for_each(invocation, |chart, source, reporter| {
-        pintle::ops::dependency::build(&session, chart, clock::now(), Some(source), reporter)
+        pintle::ops::dependency::build(&session, chart, times, Some(source), reporter)
     })
 }
 
 fn update(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let times = dependencies::times(invocation)?;
     for_each(invocation, |chart, source, reporter| {
-        pintle::ops::dependency::update(chart, clock::now(), Some(source), reporter)
+        pintle::ops::dependency::update(chart, times, Some(source), reporter)
     })
 }
 

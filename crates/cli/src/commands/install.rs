@@ -171,6 +171,7 @@ pub(crate) fn with_dependencies<T>(
     request: &InstallRequest,
     mut operation: impl FnMut(&mut Invocation<'_>) -> pintle::Result<T>,
 ) -> Result<T, Failure> {
+    dependencies::check_epoch(invocation, &request.chart)?;
     match operation(invocation) {
         Err(pintle::Error::MissingDependencies(_)) if invocation.flags.on(names::DEPENDENCY_UPDATE) => {
             let sources = dependencies::Sources::of_flags(invocation)?;

@@ -44,6 +44,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         return Err(Failure::usage("need at least one argument, the path to the chart")
             .hint(format!("usage: {}", invocation.command_path.usage_line())));
     }
+    let epoch = dependencies::epoch(invocation)?;
     let signer = provenance::Signer::from_flags(invocation)?;
     let session = scripts::offline_session(invocation)?;
     let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
@@ -66,7 +67,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
                 "." => chart_reference::absolute("."),
                 folder => folder.to_owned(),
             }),
-            epoch: invocation.environment.source_date_epoch(),
+            epoch,
             now,
         };
         let mut reporter = Reporting::new(invocation.ui);

@@ -158,6 +158,7 @@ fn render(
     request: &TemplateRequest,
     target: &Target,
 ) -> Result<pintle::Result<Templated>, Failure> {
+    dependencies::check_epoch(invocation, &request.chart)?;
     let outcome = render_once(request, target, invocation.ui);
     if matches!(outcome, Err(pintle::Error::MissingDependencies(_)))
         && invocation.flags.on(names::DEPENDENCY_UPDATE)

@@ -91,7 +91,7 @@ pub(crate) fn find(
 }
 
 /// Whether `--debug` is among the words before `--`, or in the environment: what Helm goes by before a plugin runs.
-fn is_debug(words: &[String], environment: &Environment) -> bool {
+pub(crate) fn is_debug(words: &[String], environment: &Environment) -> bool {
     let words: Vec<String> = words.iter().take_while(|word| *word != "--").cloned().collect();
     let (flags, _) = parse(GLOBAL.iter().collect(), &words, Unknown::Skip);
     flags.switch(names::DEBUG).unwrap_or_else(|| environment.setting(Setting::Debug) == "true")

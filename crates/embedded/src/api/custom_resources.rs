@@ -222,7 +222,7 @@ fn scale_paths(scale: &Node) -> ScalePaths {
 
 /// Decodes a custom resource: unknown fields are pruned and reported.
 pub(super) fn read(schema: Schema<'_>, text: &[u8]) -> Result<decoding::Decoded, Status> {
-    let mut object = json::read_exact(text).map_err(|error| Status::bad_request(error.to_string()))?;
+    let mut object = json::read_exact(text).map_err(|error| Status::bad_request(error.kubernetes_text()))?;
     let mut strict = Vec::new();
     prune(schema, &mut object, "", &mut strict);
     Ok(decoding::Decoded { object, strict })

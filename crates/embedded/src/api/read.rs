@@ -204,7 +204,7 @@ fn parse_continue_token(continue_token: &str) -> Result<ListStart, Status> {
         Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"))
     };
     let text = URL_SAFE_NO_PAD.decode(continue_token).map_err(|error| wrong(error.to_string()))?;
-    let tree = json::read_exact(&text).map_err(|error| wrong(error.to_string()))?;
+    let tree = json::read_exact(&text).map_err(|error| wrong(error.kubernetes_text().to_owned()))?;
     if text_at(&tree, &["v"]) != "meta.k8s.io/v1" {
         return Err(wrong("server does not recognize this encoded version \"\"".to_owned()));
     }

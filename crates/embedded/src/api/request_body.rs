@@ -52,7 +52,8 @@ impl Api {
                 "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: {why} ({body})"
             ))
         };
-        let tree = json::read_exact(text).map_err(|error| unrecognized(error.to_string()))?;
+        let tree =
+            json::read_exact(text).map_err(|error| unrecognized(error.kubernetes_text().to_owned()))?;
         let Node::Map(map) = &tree else {
             let problem = format!(
                 r#"json: cannot unmarshal {} into Go value of type struct {{ APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }}"#,
@@ -173,7 +174,8 @@ impl Api {
 pub(super) fn decode_untyped(call: &Call<'_>) -> Result<Node, Status> {
     match negotiation::body_format(call.headers)? {
         BodyFormat::Json => json::read_exact(call.body).map_err(|error| {
-            Status::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
+            let reason = error.kubernetes_text();
+            Status::bad_request(format!("couldn't get version/kind; json parse error: {reason}"))
         }),
         BodyFormat::Yaml => {
             pintle_yaml::read_exact(call.body).map_err(|error| Status::bad_request(error.to_string()))

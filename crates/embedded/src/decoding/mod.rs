@@ -39,7 +39,7 @@ impl<'t> BuiltIn<'t> {
     ///
     /// The server's message about invalid JSON, or about the first value of a wrong type.
     pub fn decode(&self, text: &[u8]) -> Result<Decoded, String> {
-        let raw = RawJson::parse(text).map_err(|error| error.to_string())?;
+        let raw = RawJson::parse(text).map_err(|error| error.kubernetes_text().to_owned())?;
         decoder::decode_built_in(self.number, self.schema, &raw, Source::Text)
     }
 

@@ -17,7 +17,7 @@ const MAX_OPERATIONS: usize = 10_000;
 /// When the patch is not a list of operations, or one of them cannot be applied.
 pub fn json_patch(document: &Node, patch: &[u8]) -> Result<Patched, Status> {
     let refuse = |text: String| Status::bad_request(format!("error decoding patch: {text}"));
-    let raw = RawJson::parse(patch).map_err(|error| refuse(error.to_string()))?;
+    let raw = RawJson::parse(patch).map_err(|error| refuse(error.kubernetes_text().to_owned()))?;
     let RawJson::List(operations) = &raw else {
         let kind = raw.json_type();
         return Err(refuse(format!(

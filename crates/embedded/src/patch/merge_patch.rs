@@ -13,7 +13,7 @@ use crate::status::Status;
 /// When the patch is not a JSON object.
 pub fn merge_patch(document: &Node, patch: &[u8]) -> Result<Patched, Status> {
     let refuse = |text: String| Status::bad_request(format!("error decoding patch: {text}"));
-    let raw = RawJson::parse(patch).map_err(|error| refuse(error.to_string()))?;
+    let raw = RawJson::parse(patch).map_err(|error| refuse(error.kubernetes_text().to_owned()))?;
     match raw.node() {
         Node::Map(patch) => {
             let mut object = document.clone();

@@ -20,7 +20,7 @@ const ELEMENT_ORDER: &[u8] = b"$setElementOrder/";
 ///
 /// When the patch is not a JSON object, or its directives or elements are invalid.
 pub fn strategic_patch(schema: Schema<'_>, document: &Node, patch: &[u8]) -> Result<Patched, Status> {
-    let raw = RawJson::parse(patch).map_err(|error| Status::bad_request(error.to_string()))?;
+    let raw = RawJson::parse(patch).map_err(|error| Status::bad_request(error.kubernetes_text()))?;
     let patch = match raw.node() {
         Node::Map(patch) => patch,
         Node::Nil => Map::new(),

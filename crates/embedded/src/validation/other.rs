@@ -85,7 +85,7 @@ fn secret(object: &Node, errors: &mut ErrorList) {
                 && let Err(error) = pintle_tree::json::read(&bytes)
             {
                 // As in the server: the error must not repeat the content of a Secret.
-                errors.invalid(&data.key(key), "<secret contents redacted>", &error.to_string());
+                errors.invalid(&data.key(key), "<secret contents redacted>", error.kubernetes_text());
             }
         }
         "kubernetes.io/basic-auth" => {

@@ -79,7 +79,7 @@ impl KeptObjects {
 /// Which objects of a release it owns.
 #[derive(Debug, Default)]
 pub(crate) struct Ownership {
-    owned: BTreeSet<ObjectId>,
+    owned: Vec<ObjectId>,
     /// The objects that exist and are not deleted.
     pub(crate) kept: KeptObjects,
 }
@@ -103,7 +103,7 @@ impl Ownership {
             }
             let Some(live) = read.live.get(id) else { continue };
             if ownership::check(live, &version.name, &version.namespace).is_ok() {
-                ownership.owned.insert(id.clone());
+                ownership.owned.push(id.clone());
             } else {
                 let owner = ownership::owner(live);
                 let owner = owner.map(|(name, namespace)| (name.to_owned(), namespace.to_owned()));
@@ -115,10 +115,11 @@ impl Ownership {
 
     /// Those of the objects that the release owns, in their order.
     pub(crate) fn owned_of(&self, ids: &[ObjectId]) -> Vec<ObjectId> {
-        ids.iter().filter(|id| self.owned.contains(id)).cloned().collect()
+        let owned: BTreeSet<&ObjectId> = self.owned.iter().collect();
+        ids.iter().filter(|id| owned.contains(id)).cloned().collect()
     }
 
-    /// Logs a warning for each object that is not deleted, in Helm's words.
+    /// Logs a warning for each object that is not deleted, in Helm's words; and what is, for `--debug`.
     pub(crate) fn warn(&self, release: &str, reporter: &mut dyn Reporter) {
         let attributes = |id: &ObjectId| [described(id), vec![("release", release.to_owned())]].concat();
         for NotOwnedObject { id, .. } in &self.kept.not_owned {
@@ -130,6 +131,11 @@ impl Ownership {
             attributes.push(("error", reason.clone()));
             let text = "skipping delete of resource because ownership could not be verified";
             reporter.log_listed(LogLine::warn(text, attributes));
+        }
+        for ObjectId { kind, name, namespace, .. } in &self.owned {
+            let attributes =
+                [("kind", kind.as_str()), ("name", name), ("namespace", namespace), ("release", release)];
+            reporter.debug("deleting resource owned by this release", &attributes);
         }
     }
 
@@ -152,6 +158,15 @@ impl Ownership {
             let attributes = [described(id), vec![("error", reason.clone())]].concat();
             let text = "dry-run: would skip resource (ownership could not be verified)";
             reporter.log_listed(LogLine::warn(text, attributes));
+        }
+        if !self.owned.is_empty() {
+            let count = self.owned.len().to_string();
+            reporter
+                .debug("dry-run: resources would be deleted", &[("release", release), ("count", count.as_str())]);
+        }
+        for ObjectId { kind, name, namespace, .. } in &self.owned {
+            let attributes = [("kind", kind.as_str()), ("name", name), ("namespace", namespace)];
+            reporter.debug("dry-run: would delete resource", &attributes);
         }
     }
 }

@@ -37,6 +37,13 @@ mod tests {
             ingress(19).unwrap_err(),
             "networking.k8s.io/v1beta1 Ingress is deprecated in v1.19+, unavailable in v1.22+; use networking.k8s.io/v1 Ingress"
         );
-        assert_eq!(check("apps/v1", "Deployment", &KubeVersion::new(1, 36)), Ok(()));
+        assert_eq!(check("apps/v1", "Deployment", &KubeVersion::new(1, 37)), Ok(()));
+        let default = pintle_render::Capabilities::default().kube_version;
+        assert_eq!(
+            check("storagemigration.k8s.io/v1beta1", "StorageVersionMigration", &default).unwrap_err(),
+            "storagemigration.k8s.io/v1beta1 StorageVersionMigration is deprecated in v1.37+, unavailable in v1.40+; use storagemigration.k8s.io/v1 StorageVersionMigration"
+        );
+        assert_eq!(check("scheduling.k8s.io/v1beta1", "PodGroup", &default), Ok(()));
+        assert!(check("scheduling.k8s.io/v1beta1", "PodGroup", &KubeVersion::new(1, 40)).is_err());
     }
 }

@@ -5,7 +5,7 @@
 
 use pintle_tree::{Node, Str, json};
 use pintle_yaml::Stream;
-use pintle_yaml::decode::{Decoder, FieldPath, matches_field, read_tree};
+use pintle_yaml::decode::{Decoder, matches_field, read_tree};
 
 /// The fields of an object that rules need.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,26 +50,21 @@ fn read_json(text: &[u8]) -> Result<(Option<Document>, usize), json::Error> {
 
 /// The error of Go's JSON decoder for a number or boolean where a string is expected. Only YAML input converts them.
 fn scalar_for_text(node: &Node) -> Option<String> {
-    let entries = node.as_map()?.iter();
-    entries.filter_map(|(key, value)| unfit(key, value, &TEXTS).or_else(|| in_metadata(key, value))).next()
+    let found = node.as_map()?.iter().find_map(|(key, value)| {
+        let fields = if matches_field(key.as_bytes(), "Metadata") { value.as_map() } else { None };
+        match fields {
+            Some(fields) => fields.iter().find_map(|(key, value)| unfit(key, value, &["Namespace", "Name"])),
+            None => unfit(key, value, &["apiVersion", "Kind"]),
+        }
+    })?;
+    Some(json::type_error(found.json_type(), "", &json::path_of(node, found), "string"))
 }
 
-const TEXTS: [(&str, &str); 2] = [("apiVersion", "k8sYamlStruct.apiVersion"), ("Kind", "k8sYamlStruct.Kind")];
-const TEXTS_OF_METADATA: [(&str, &str); 2] =
-    [("Namespace", "k8sYamlMetadata.Metadata.Namespace"), ("Name", "k8sYamlMetadata.Metadata.Name")];
-
-fn in_metadata(key: &Str, value: &Node) -> Option<String> {
-    let metadata = value.as_map().filter(|_| matches_field(key.as_bytes(), "Metadata"))?;
-    metadata.iter().find_map(|(key, value)| unfit(key, value, &TEXTS_OF_METADATA))
-}
-
-fn unfit(key: &Str, value: &Node, texts: &[(&str, &str)]) -> Option<String> {
-    let (_, field_path) = texts.iter().find(|(field, _)| matches_field(key.as_bytes(), field))?;
-    let kind = match value {
-        Node::Bool(_) | Node::Int(_) | Node::Float(_) => value.json_type(),
-        _ => return None,
-    };
-    Some(format!("json: cannot unmarshal {kind} into Go struct field {field_path} of type string"))
+/// The value, if it is a scalar but no string, and the key is one of those of strings.
+fn unfit<'n>(key: &Str, value: &'n Node, texts: &[&str]) -> Option<&'n Node> {
+    let is_text = texts.iter().any(|field| matches_field(key.as_bytes(), field));
+    let is_scalar = matches!(value, Node::Bool(_) | Node::Int(_) | Node::Float(_));
+    (is_text && is_scalar).then_some(value)
 }
 
 fn decode(node: &Node) -> Result<Option<Document>, String> {
@@ -78,34 +73,20 @@ fn decode(node: &Node) -> Result<Option<Document>, String> {
     }
     let mut decoder = Decoder::new(false);
     let mut document = Document::default();
-    decoder.document(
-        node,
-        "rules.k8sYamlStruct",
-        &["apiVersion", "Kind", "Metadata"],
-        |decoder, field, value| {
-            let field_path = |path| FieldPath { structure: "k8sYamlStruct", path };
-            match field {
-                "apiVersion" => decoder.string(value, field_path("apiVersion"), &mut document.api_version),
-                "Kind" => decoder.string(value, field_path("Kind"), &mut document.kind),
-                _ => decoder.structure(
-                    value,
-                    field_path("Metadata"),
-                    "rules.k8sYamlMetadata",
-                    &["Namespace", "Name"],
-                    |decoder, field, value| {
-                        let field_path = FieldPath {
-                            structure: "k8sYamlMetadata",
-                            path: if field == "Name" { "Metadata.Name" } else { "Metadata.Namespace" },
-                        };
-                        let mut namespace = String::new();
-                        let target = if field == "Name" { &mut document.name } else { &mut namespace };
-                        decoder.string(value, field_path, target);
-                    },
-                ),
-            }
-        },
-    );
-    decoder.finish()?;
+    let names = ["apiVersion", "Kind", "Metadata"];
+    decoder.document(node, "rules.k8sYamlStruct", &names, |decoder, field, value| match field {
+        "apiVersion" => decoder.string(value, &mut document.api_version),
+        "Kind" => decoder.string(value, &mut document.kind),
+        _ => {
+            let names = ["Namespace", "Name"];
+            decoder.structure(value, "rules.k8sYamlMetadata", &names, |decoder, field, value| {
+                let mut namespace = String::new();
+                let target = if field == "Name" { &mut document.name } else { &mut namespace };
+                decoder.string(value, target);
+            });
+        }
+    });
+    decoder.finish(node)?;
     Ok(Some(document))
 }
 
@@ -135,13 +116,13 @@ mod tests {
     fn json_with_numbers_for_text_is_read_as_yaml() {
         assert_eq!(kinds(r#"{"kind": 1, "apiVersion": 2, "metadata": {"name": 3}} x"#), [Ok("1".to_owned())]);
         let error = "unable to parse YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array \
-                     into Go struct field k8sYamlStruct.Kind of type string";
+                     into Go struct field .kind of type string";
         assert_eq!(
             kinds("{\"kind\": 1}\n---\n{\"kind\": [2]}\n"),
             [Ok("1".to_owned()), Err(error.to_owned())]
         );
         let both = r#"{"kind": true, "metadata": {"name": ["a"]}}"#;
-        let error = "unable to parse YAML: json: cannot unmarshal bool into Go struct field k8sYamlStruct.Kind of \
+        let error = "unable to parse YAML: json: cannot unmarshal bool into Go struct field .kind of \
                      type string";
         assert_eq!(kinds(both), [Err(error.to_owned())]);
     }

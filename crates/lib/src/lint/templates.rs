@@ -5,7 +5,7 @@ use std::path::Path;
 use pintle_chart::Chart;
 use pintle_render::{Capabilities, LintMessageKind, Mode, Release, Target};
 use pintle_tree::quote::quote;
-use pintle_tree::{LogLevel, LogLine, Node};
+use pintle_tree::{LogLevel, LogLine, Node, json};
 
 use super::Severity::{Error, Warning};
 use super::document::{Document, documents};
@@ -133,33 +133,30 @@ const ITEM_TYPES: [&str; 3] = [
     "struct { Annotations map[string]string }",
 ];
 
-/// Go's error for a value in a list that has another type than `wanted`.
-fn wrong_in_list(value: &Node, path: &str, wanted: &str) -> String {
-    let kind = value.json_type();
-    format!(
-        "unable to parse YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {kind} into Go \
-         struct field .{path} of type {wanted}"
-    )
+/// Go's error for a value in `list` that has another type than `wanted`.
+fn wrong_in_list(list: &Node, value: &Node, wanted: &str) -> String {
+    let text = json::type_error(value.json_type(), "", &json::path_of(list, value), wanted);
+    format!("unable to parse YAML: error unmarshaling JSON: while decoding JSON: {text}")
 }
 
-/// Go's error for a list item whose metadata or annotations have the wrong type, or that is not a map itself.
-fn wrong_item(item: &Node) -> Option<String> {
+/// What is wrong about a list item whose metadata or annotations have the wrong type, or that is not a map itself: the value,
+/// and the Go type that it should have.
+fn wrong_item(item: &Node) -> Option<(&Node, &'static str)> {
     let [_, item_type, metadata_type] = ITEM_TYPES;
     let is_map = |node: &Node| matches!(node, Node::Nil | Node::Map(_));
     if !is_map(item) {
-        return Some(wrong_in_list(item, "Items", item_type));
+        return Some((item, item_type));
     }
     let metadata = item.get("metadata")?;
     if !is_map(metadata) {
-        return Some(wrong_in_list(metadata, "Items.Metadata", metadata_type));
+        return Some((metadata, metadata_type));
     }
     let annotations = metadata.get("annotations")?;
     if !is_map(annotations) {
-        return Some(wrong_in_list(annotations, "Items.Metadata.Annotations", "map[string]string"));
+        return Some((annotations, "map[string]string"));
     }
-    let texts = annotations.as_map()?.values();
-    let nested = texts.into_iter().find(|text| matches!(text, Node::List(_) | Node::Map(_)))?;
-    Some(wrong_in_list(nested, "Items.Metadata.Annotations", "string"))
+    let mut texts = annotations.as_map()?.values();
+    texts.find(|text| matches!(text, Node::List(_) | Node::Map(_))).map(|nested| (nested, "string"))
 }
 
 /// The extension of the base name with its dot, or nothing.
@@ -209,10 +206,10 @@ fn list_has_no_policy(document: &Document, text: &[u8]) -> Result<(), String> {
     let items = match node.get("items") {
         None | Some(Node::Nil) => return Ok(()),
         Some(Node::List(items)) => items,
-        Some(other) => return Err(wrong_in_list(other, "Items", ITEM_TYPES[0])),
+        Some(other) => return Err(wrong_in_list(&node, other, ITEM_TYPES[0])),
     };
-    if let Some(error) = items.iter().find_map(wrong_item) {
-        return Err(error);
+    if let Some((value, wanted)) = items.iter().find_map(wrong_item) {
+        return Err(wrong_in_list(&node, value, wanted));
     }
     let has_policy = items.iter().any(|item| {
         let annotations = item.get("metadata").and_then(|metadata| metadata.get("annotations"));

@@ -20,7 +20,8 @@ pub fn list(chart: &Path, reporter: &mut dyn Reporter) -> Result<Listing> {
     forward_log(reporter, |log| Ok(dependency::list(chart, log)?))
 }
 
-/// Fills `charts/` from the lock file; `now` is in Unix seconds. Repositories and registries are reached through
+/// Fills `charts/` from the lock file. A new lock has the time `times.fallback`, archives that are made from folders have
+/// `times`. Repositories and registries are reached through
 /// `remote`, such as `pintle::repo::DependencySource`; without it, charts of theirs are refused.
 ///
 /// # Errors
@@ -29,7 +30,7 @@ pub fn list(chart: &Path, reporter: &mut dyn Reporter) -> Result<Listing> {
 pub fn build(
     session: &OfflineSession,
     chart: &Path,
-    now: i64,
+    times: Times,
     remote: Option<&mut dyn Remote>,
     reporter: &mut dyn Reporter,
 ) -> Result<()> {
@@ -38,9 +39,9 @@ pub fn build(
     events.report(reporter);
     let others = outcome?;
     match &others {
-        None => run(chart, now, remote, reporter, dependency::build)?,
+        None => run(chart, times, remote, reporter, dependency::build)?,
         Some(others) => {
-            run(chart, now, remote, reporter, |updating| dependency::build_instead(updating, others))?;
+            run(chart, times, remote, reporter, |updating| dependency::build_instead(updating, others))?;
         }
     }
     let outcome = emit(chart, Event::PostDependencyBuild, events, |chart| {
@@ -98,16 +99,16 @@ fn resolve(chart: &mut Chart) {
 /// As [`build`], except for those about the lock.
 pub fn update(
     chart: &Path,
-    now: i64,
+    times: Times,
     remote: Option<&mut dyn Remote>,
     reporter: &mut dyn Reporter,
 ) -> Result<()> {
-    run(chart, now, remote, reporter, dependency::update)
+    run(chart, times, remote, reporter, dependency::update)
 }
 
 fn run(
     chart: &Path,
-    now: i64,
+    times: Times,
     remote: Option<&mut dyn Remote>,
     reporter: &mut dyn Reporter,
     command: impl FnOnce(UpdateContext<'_>) -> pintle_chart::Result<()>,
@@ -115,8 +116,8 @@ fn run(
     let mut log = Vec::new();
     let outcome = command(UpdateContext {
         chart_path: chart,
-        now: Timestamp::from_unix(now, 0),
-        times: Times { all: None, fallback: now },
+        now: Timestamp::from_unix(times.fallback, 0),
+        times,
         report: &mut |line| reporter.progress(line),
         log: &mut log,
         remote: remote.map(|remote| remote as &mut dyn Remote),

@@ -74,9 +74,6 @@ pub(crate) fn property(name: &str) -> Option<Property> {
 }
 
 /// Removes `_`, `-` and spaces, and writes the first letter in upper case and the rest in lower case.
-///
-/// Scripts of several words are written with an underscore in Go's tables and cannot be found this way; Go rejects
-/// them, and so do we.
 fn canonical(name: &str) -> String {
     let mut canonical = String::with_capacity(name.len());
     for character in name.chars().filter(|character| !matches!(character, '_' | '-' | ' ')) {
@@ -170,24 +167,29 @@ const CATEGORIES: &[(&str, &str)] = &[
     ("Zs", "Zs"),
 ];
 
-/// Scripts of one word, sorted.
+/// Scripts in the spelling of [`canonical`], sorted.
 const SCRIPTS: &[&str] = &[
     "Adlam",
     "Ahom",
+    "Anatolianhieroglyphs",
     "Arabic",
     "Armenian",
     "Avestan",
     "Balinese",
     "Bamum",
+    "Bassavah",
     "Batak",
     "Bengali",
+    "Beriaerfe",
     "Bhaiksuki",
     "Bopomofo",
     "Brahmi",
     "Braille",
     "Buginese",
     "Buhid",
+    "Canadianaboriginal",
     "Carian",
+    "Caucasianalbanian",
     "Chakma",
     "Cham",
     "Cherokee",
@@ -196,41 +198,56 @@ const SCRIPTS: &[&str] = &[
     "Coptic",
     "Cuneiform",
     "Cypriot",
+    "Cyprominoan",
     "Cyrillic",
     "Deseret",
     "Devanagari",
+    "Divesakuru",
     "Dogra",
     "Duployan",
+    "Egyptianhieroglyphs",
     "Elbasan",
     "Elymaic",
     "Ethiopic",
+    "Garay",
     "Georgian",
     "Glagolitic",
     "Gothic",
     "Grantha",
     "Greek",
     "Gujarati",
+    "Gunjalagondi",
     "Gurmukhi",
+    "Gurungkhema",
     "Han",
     "Hangul",
+    "Hanifirohingya",
     "Hanunoo",
     "Hatran",
     "Hebrew",
     "Hiragana",
+    "Imperialaramaic",
     "Inherited",
+    "Inscriptionalpahlavi",
+    "Inscriptionalparthian",
     "Javanese",
     "Kaithi",
     "Kannada",
     "Katakana",
     "Kawi",
+    "Kayahli",
     "Kharoshthi",
+    "Khitansmallscript",
     "Khmer",
     "Khojki",
     "Khudawadi",
+    "Kiratrai",
     "Lao",
     "Latin",
     "Lepcha",
     "Limbu",
+    "Lineara",
+    "Linearb",
     "Lisu",
     "Lycian",
     "Lydian",
@@ -240,7 +257,12 @@ const SCRIPTS: &[&str] = &[
     "Mandaic",
     "Manichaean",
     "Marchen",
+    "Masaramgondi",
     "Medefaidrin",
+    "Meeteimayek",
+    "Mendekikakui",
+    "Meroiticcursive",
+    "Meroitichieroglyphs",
     "Miao",
     "Modi",
     "Mongolian",
@@ -248,16 +270,34 @@ const SCRIPTS: &[&str] = &[
     "Multani",
     "Myanmar",
     "Nabataean",
+    "Nagmundari",
     "Nandinagari",
     "Newa",
+    "Newtailue",
     "Nko",
     "Nushu",
+    "Nyiakengpuachuehmong",
     "Ogham",
+    "Olchiki",
+    "Oldhungarian",
+    "Olditalic",
+    "Oldnortharabian",
+    "Oldpermic",
+    "Oldpersian",
+    "Oldsogdian",
+    "Oldsoutharabian",
+    "Oldturkic",
+    "Olduyghur",
+    "Olonal",
     "Oriya",
     "Osage",
     "Osmanya",
+    "Pahawhhmong",
     "Palmyrene",
+    "Paucinhau",
+    "Phagspa",
     "Phoenician",
+    "Psalterpahlavi",
     "Rejang",
     "Runic",
     "Samaritan",
@@ -265,13 +305,22 @@ const SCRIPTS: &[&str] = &[
     "Sharada",
     "Shavian",
     "Siddham",
+    "Sidetic",
+    "Signwriting",
     "Sinhala",
     "Sogdian",
+    "Sorasompeng",
     "Soyombo",
     "Sundanese",
+    "Sunuwar",
+    "Sylotinagri",
     "Syriac",
     "Tagalog",
     "Tagbanwa",
+    "Taile",
+    "Taitham",
+    "Taiviet",
+    "Taiyo",
     "Takri",
     "Tamil",
     "Tangsa",
@@ -282,13 +331,18 @@ const SCRIPTS: &[&str] = &[
     "Tibetan",
     "Tifinagh",
     "Tirhuta",
+    "Todhri",
+    "Tolongsiki",
     "Toto",
+    "Tulutigalari",
     "Ugaritic",
     "Vai",
     "Vithkuqi",
     "Wancho",
+    "Warangciti",
     "Yezidi",
     "Yi",
+    "Zanabazarsquare",
 ];
 
 #[cfg(test)]
@@ -306,7 +360,17 @@ mod tests {
         assert_eq!(property("lu"), Some(Property::Category("Lu")));
         assert_eq!(property("cased_Letter"), Some(Property::Category("LC")));
         assert_eq!(property("GREEK"), Some(Property::Script("Greek")));
-        assert_eq!(property("Old_Italic"), None);
+        for name in ["Old_Italic", "olditalic", "OLD ITALIC", "old-Italic"] {
+            assert_eq!(property(name), Some(Property::Script("Olditalic")), "{name}");
+        }
         assert_eq!(property(""), None);
+    }
+
+    #[test]
+    fn every_script_has_characters() {
+        for name in SCRIPTS {
+            let class = crate::syntax::class::unicode_class(format!(r"\p{{sc={name}}}"));
+            assert!(!class.ranges().is_empty(), "{name}");
+        }
     }
 }

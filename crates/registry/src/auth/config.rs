@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pintle_tree::Node;
-use pintle_tree::json::{ErrorKind, read_prefix};
+use pintle_tree::json::{ErrorKind, push_key, read_prefix, type_error};
 
 use super::keychain::read_bounded;
 use crate::go_words::of_file;
@@ -43,11 +43,15 @@ pub fn check_login_file(path: &Path) -> Result<(), String> {
     let field = |name: &str| tree.get(name);
     let wrong = |what: &str, reason: String| format!("failed to unmarshal {what} field: {INVALID}: {reason}");
     if let Some(store) = field("credsStore") {
-        check_text(store).map_err(|reason| wrong("creds store", reason))?;
+        check_text(store, b"").map_err(|reason| wrong("creds store", reason))?;
     }
     if let Some(helpers) = field("credHelpers") {
         let checked = check_map(helpers, TEXT_MAP).and_then(|()| {
-            helpers.as_map().into_iter().flat_map(|map| map.iter()).try_for_each(|(_, name)| check_text(name))
+            helpers
+                .as_map()
+                .into_iter()
+                .flat_map(|map| map.iter())
+                .try_for_each(|(key, name)| check_text(name, key.as_bytes()))
         });
         checked.map_err(|reason| wrong("cred helpers", reason))?;
     }
@@ -60,26 +64,20 @@ pub fn check_login_file(path: &Path) -> Result<(), String> {
 fn check_map(node: &Node, expected: &str) -> Result<(), String> {
     match node {
         Node::Map(_) | Node::Nil => Ok(()),
-        other => Err(mismatch(other, expected)),
+        other => Err(type_error(other.json_type(), "", "", expected)),
     }
 }
 
-fn check_text(node: &Node) -> Result<(), String> {
+/// Checks a text, which is the value of `key` in a map, or no part of one if that is empty.
+fn check_text(node: &Node, key: &[u8]) -> Result<(), String> {
     match node {
         Node::Str(_) | Node::Nil => Ok(()),
-        other => Err(mismatch(other, "string")),
+        other => {
+            let mut path = String::new();
+            push_key(&mut path, key);
+            Err(type_error(other.json_type(), "", &path, "string"))
+        }
     }
-}
-
-fn mismatch(node: &Node, expected: &str) -> String {
-    let found = match node {
-        Node::Map(_) => "object",
-        Node::List(_) => "array",
-        Node::Str(_) => "string",
-        Node::Bool(_) => "bool",
-        _ => "number",
-    };
-    format!("json: cannot unmarshal {found} into Go value of type {expected}")
 }
 
 #[cfg(test)]
@@ -120,7 +118,10 @@ mod tests {
             ),
             (
                 r#"{"credHelpers":{"r":true}}"#,
-                Some(field("cred helpers", "json: cannot unmarshal bool into Go value of type string")),
+                Some(field(
+                    "cred helpers",
+                    "json: cannot unmarshal bool into Go struct field .r of type string",
+                )),
             ),
         ] {
             std::fs::write(&path, text).unwrap();

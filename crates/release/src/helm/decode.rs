@@ -4,7 +4,7 @@ use pintle_chart::metadata::{Dependency, Lock, METADATA, Maintainer, Metadata};
 use pintle_objects::HookEvent;
 use pintle_tree::{Map, Node, json};
 
-use super::go_json::{DecodeError, Decoder, FieldPath};
+use super::go_json::{Decoder, FieldPath};
 use super::{Error, outline};
 use crate::{
     HookPhase, HookRun, PreservedFields, ReleaseVersion, Status, StoredChart, StoredFile, StoredHook,
@@ -87,7 +87,7 @@ pub fn decode_list(text: &[u8]) -> Result<Vec<ReleaseVersion>, Error> {
     items.iter().filter(|item| !item.is_nil()).map(|item| release(item).map_err(Error::new)).collect()
 }
 
-fn release(root: &Node) -> Result<ReleaseVersion, DecodeError> {
+fn release(root: &Node) -> Result<ReleaseVersion, String> {
     const NAMES: [&str; 9] =
         ["name", "info", "chart", "config", "manifest", "hooks", "version", "namespace", "apply_method"];
     let mut version = ReleaseVersion::default();
@@ -95,22 +95,23 @@ fn release(root: &Node) -> Result<ReleaseVersion, DecodeError> {
     // must change nothing else.
     let mut preserved = PreservedFields { no_info: true, no_chart: true, ..PreservedFields::default() };
     let mut decoder = Decoder::default();
-    decoder.fields(root, &FieldPath::ROOT, "v1.Release", &NAMES, |decoder, name, value| {
-        let path = FieldPath::ROOT.field("Release", name);
+    let document = FieldPath::Root("Release");
+    decoder.fields(root, &document, "v1.Release", &NAMES, |decoder, name, value| {
+        let path = document.field(name);
         match name {
             "name" => decoder.text(value, &path, "string", &mut version.name),
             "info" if !value.is_nil() => {
                 preserved.no_info = false;
-                info(value, &path, &mut version, &mut preserved)?;
+                info(decoder, value, &mut version, &mut preserved);
             }
             "chart" if !value.is_nil() => {
                 preserved.no_chart = false;
-                version.chart = chart(decoder, value, &path, &mut preserved)?;
+                version.chart = chart(decoder, value, &path, &mut preserved);
             }
             "info" | "chart" => {}
             "config" => version.config = any_map(decoder, value, &path),
             "manifest" => decoder.text(value, &path, "string", &mut version.manifest),
-            "hooks" => version.hooks = hooks(decoder, value, &path, &mut preserved)?,
+            "hooks" => version.hooks = hooks(decoder, value, &path, &mut preserved),
             "version" => {
                 let mut number = 0;
                 decoder.int(value, &path, &mut number);
@@ -119,8 +120,7 @@ fn release(root: &Node) -> Result<ReleaseVersion, DecodeError> {
             "namespace" => decoder.text(value, &path, "string", &mut version.namespace),
             _ => decoder.text(value, &path, "string", &mut version.apply_method),
         }
-        Ok(())
-    })?;
+    });
     decoder.finish()?;
     if preserved != PreservedFields::default() {
         version.preserved = Some(Box::new(preserved));
@@ -134,11 +134,11 @@ fn any_map(decoder: &mut Decoder, value: &Node, path: &FieldPath<'_>) -> Option<
 
 /// Decodes `info`. Helm has an `UnmarshalJSON` for it, because Helm 3 wrote empty strings for missing times.
 pub(super) fn info(
+    decoder: &mut Decoder,
     value: &Node,
-    path: &FieldPath<'_>,
     version: &mut ReleaseVersion,
     preserved: &mut PreservedFields,
-) -> Result<(), DecodeError> {
+) {
     const NAMES: [&str; 8] = [
         "first_deployed",
         "last_deployed",
@@ -151,39 +151,39 @@ pub(super) fn info(
     ];
     let mut status = String::new();
     let info = &mut version.info;
-    Decoder::nested(|decoder| {
-        decoder.fields(value, path, ANY_MAP, &NAMES, |decoder, name, value| {
-            let path = path.field("Release", name);
-            match name {
-                "first_deployed" => timestamp(value, &mut info.first_deployed)?,
-                "last_deployed" => timestamp(value, &mut info.last_deployed)?,
-                "deleted" => timestamp(value, &mut info.deleted)?,
-                "description" => decoder.text(value, &path, "string", &mut info.description),
-                "status" => decoder.text(value, &path, "common.Status", &mut status),
-                "rollback_revision" => {
-                    let mut number = 0;
-                    decoder.int(value, &path, &mut number);
-                    info.rollback_revision = u64::try_from(number).ok().filter(|number| *number != 0);
-                }
-                "notes" => decoder.text(value, &path, "string", &mut info.notes),
-                _ => preserved.resources = resources(decoder, value, &path),
+    let document = FieldPath::Root("infoJSON");
+    decoder.fields(value, &document, ANY_MAP, &NAMES, |decoder, name, value| {
+        let path = document.field(name);
+        match name {
+            "first_deployed" => timestamp(decoder, value, &path, &mut info.first_deployed),
+            "last_deployed" => timestamp(decoder, value, &path, &mut info.last_deployed),
+            "deleted" => timestamp(decoder, value, &path, &mut info.deleted),
+            "description" => decoder.text(value, &path, "string", &mut info.description),
+            "status" => decoder.text(value, &path, "common.Status", &mut status),
+            "rollback_revision" => {
+                let mut number = 0;
+                decoder.int(value, &path, &mut number);
+                info.rollback_revision = u64::try_from(number).ok().filter(|number| *number != 0);
             }
-            Ok(())
-        })
-    })?;
+            "notes" => decoder.text(value, &path, "string", &mut info.notes),
+            _ => preserved.resources = resources(decoder, value, &path),
+        }
+    });
     match Status::parse(&status) {
         Some(status) => info.status = status,
         None => preserved.status = Some(status),
     }
-    Ok(())
 }
 
 /// A time that may also be an empty string.
-fn timestamp(value: &Node, target: &mut Option<crate::Timestamp>) -> Result<(), DecodeError> {
-    if value.as_text().is_some_and(|text| text.is_empty()) {
-        Ok(())
-    } else {
-        Decoder::timestamp(value, target)
+fn timestamp(
+    decoder: &mut Decoder,
+    value: &Node,
+    path: &FieldPath<'_>,
+    target: &mut Option<crate::Timestamp>,
+) {
+    if !value.as_text().is_some_and(|text| text.is_empty()) {
+        decoder.timestamp(value, path, target);
     }
 }
 
@@ -192,15 +192,17 @@ fn resources(decoder: &mut Decoder, value: &Node, path: &FieldPath<'_>) -> Map<N
     let Some(map) = any_map_of(decoder, value, path, "map[string][]runtime.Object") else {
         return Map::new();
     };
-    for list in map.values() {
+    for (key, list) in map.iter() {
+        let key = key.to_str_lossy();
+        let path = path.field(&key);
         match list {
             Node::Nil => {}
             Node::List(items) => {
-                if let Some(item) = items.iter().find(|item| !item.is_nil()) {
-                    decoder.type_error(item, path, "runtime.Object");
+                if let Some(index) = items.iter().position(|item| !item.is_nil()) {
+                    decoder.type_error(&items[index], &path.item(index), "runtime.Object");
                 }
             }
-            other => decoder.type_error(other, path, "[]runtime.Object"),
+            other => decoder.type_error(other, &path, "[]runtime.Object"),
         }
     }
     map
@@ -222,30 +224,26 @@ fn hooks(
     value: &Node,
     path: &FieldPath<'_>,
     preserved: &mut PreservedFields,
-) -> Result<Vec<StoredHook>, DecodeError> {
+) -> Vec<StoredHook> {
     let mut count = 0;
     let list = decoder.list(value, path, "[]*v1.Hook", |decoder, index, item| {
         if item.is_nil() {
             preserved.nil_hooks.push(index);
-            return Ok(None);
+            return None;
         }
-        let (hook, events) = hook(decoder, item, path)?;
+        let (hook, events) = hook(decoder, item, &path.item(index));
         if let Some(events) = events {
             // By the index among the hooks that are kept; nulls are counted apart.
             preserved.events.insert(count, events);
         }
         count += 1;
-        Ok(Some(hook))
-    })?;
-    Ok(list.unwrap_or_default())
+        Some(hook)
+    });
+    list.unwrap_or_default()
 }
 
 /// Decodes a hook, and returns its event names if one of them is unknown.
-fn hook(
-    decoder: &mut Decoder,
-    value: &Node,
-    path: &FieldPath<'_>,
-) -> Result<(StoredHook, Option<Vec<String>>), DecodeError> {
+fn hook(decoder: &mut Decoder, value: &Node, path: &FieldPath<'_>) -> (StoredHook, Option<Vec<String>>) {
     const NAMES: [&str; 9] = [
         "name",
         "kind",
@@ -260,7 +258,7 @@ fn hook(
     let mut hook = StoredHook::default();
     let mut odd_events = None;
     decoder.fields(value, path, "v1.Hook", &NAMES, |decoder, name, value| {
-        let path = path.field("Hook", name);
+        let path = path.field(name);
         match name {
             "name" => decoder.text(value, &path, "string", &mut hook.name),
             "kind" => decoder.text(value, &path, "string", &mut hook.kind),
@@ -272,33 +270,30 @@ fn hook(
                 hook.events = words.iter().filter_map(known).collect();
                 odd_events = (hook.events.len() < words.len()).then_some(words);
             }
-            "last_run" => hook.last_run = hook_run(value, &path)?,
+            "last_run" => hook.last_run = hook_run(decoder, value),
             "weight" => decoder.int(value, &path, &mut hook.weight),
             "delete_policies" => hook.delete_policies = decoder.texts(value, &path, "v1.HookDeletePolicy"),
             _ => hook.output_log_policies = decoder.texts(value, &path, "v1.HookOutputLogPolicy"),
         }
-        Ok(())
-    })?;
-    Ok((hook, odd_events))
+    });
+    (hook, odd_events)
 }
 
-fn hook_run(value: &Node, path: &FieldPath<'_>) -> Result<HookRun, DecodeError> {
+fn hook_run(decoder: &mut Decoder, value: &Node) -> HookRun {
     const NAMES: [&str; 3] = ["started_at", "completed_at", "phase"];
     let mut run = HookRun::default();
     let mut phase = String::new();
-    Decoder::nested(|decoder| {
-        decoder.fields(value, path, ANY_MAP, &NAMES, |decoder, name, value| {
-            let path = path.field("Hook", name);
-            match name {
-                "started_at" => timestamp(value, &mut run.started)?,
-                "completed_at" => timestamp(value, &mut run.completed)?,
-                _ => decoder.text(value, &path, "v1.HookPhase", &mut phase),
-            }
-            Ok(())
-        })
-    })?;
+    let document = FieldPath::Root("hookExecutionJSON");
+    decoder.fields(value, &document, ANY_MAP, &NAMES, |decoder, name, value| {
+        let path = document.field(name);
+        match name {
+            "started_at" => timestamp(decoder, value, &path, &mut run.started),
+            "completed_at" => timestamp(decoder, value, &path, &mut run.completed),
+            _ => decoder.text(value, &path, "v1.HookPhase", &mut phase),
+        }
+    });
     run.phase = HookPhase::parse(&phase);
-    Ok(run)
+    run
 }
 
 fn chart(
@@ -306,86 +301,77 @@ fn chart(
     value: &Node,
     path: &FieldPath<'_>,
     preserved: &mut PreservedFields,
-) -> Result<StoredChart, DecodeError> {
+) -> StoredChart {
     const NAMES: [&str; 8] =
         ["metadata", "lock", "templates", "values", "schema", "schemamodtime", "files", "modtime"];
     let mut chart = StoredChart::default();
     // Until the field is seen: a missing one and a null are the same to Go.
     preserved.no_metadata = true;
     decoder.fields(value, path, "v2.Chart", &NAMES, |decoder, name, value| {
-        let path = path.field("Chart", name);
+        let path = path.field(name);
         match name {
             "metadata" => {
                 preserved.no_metadata = value.is_nil();
-                chart.metadata = metadata(decoder, value, &path)?;
+                chart.metadata = metadata(decoder, value, &path);
             }
             "lock" if value.is_nil() => {}
-            "lock" => chart.lock = Some(lock(decoder, value, &path)?),
-            "templates" => chart.templates = files(decoder, value, &path)?,
+            "lock" => chart.lock = Some(lock(decoder, value, &path)),
+            "templates" => chart.templates = files(decoder, value, &path),
             "values" => chart.values = any_map(decoder, value, &path),
             "schema" => decoder.bytes(value, &path, &mut chart.schema),
-            "schemamodtime" => Decoder::timestamp(value, &mut chart.schema_modified)?,
-            "files" => chart.files = files(decoder, value, &path)?,
-            _ => Decoder::timestamp(value, &mut chart.modified)?,
+            "schemamodtime" => decoder.timestamp(value, &path, &mut chart.schema_modified),
+            "files" => chart.files = files(decoder, value, &path),
+            _ => decoder.timestamp(value, &path, &mut chart.modified),
         }
-        Ok(())
-    })?;
-    Ok(chart)
+    });
+    chart
 }
 
-fn files(
-    decoder: &mut Decoder,
-    value: &Node,
-    path: &FieldPath<'_>,
-) -> Result<Option<Vec<StoredFile>>, DecodeError> {
-    decoder.list(value, path, "[]*common.File", |decoder, _, item| {
+fn files(decoder: &mut Decoder, value: &Node, path: &FieldPath<'_>) -> Option<Vec<StoredFile>> {
+    decoder.list(value, path, "[]*common.File", |decoder, index, item| {
+        let path = path.item(index);
         let mut file = StoredFile::default();
-        decoder.fields(item, path, "common.File", &["name", "data", "modtime"], |decoder, name, value| {
-            let path = path.field("File", name);
+        decoder.fields(item, &path, "common.File", &["name", "data", "modtime"], |decoder, name, value| {
+            let path = path.field(name);
             match name {
                 "name" => decoder.text(value, &path, "string", &mut file.name),
                 "data" => decoder.bytes(value, &path, &mut file.data),
-                _ => Decoder::timestamp(value, &mut file.modified)?,
+                _ => decoder.timestamp(value, &path, &mut file.modified),
             }
-            Ok(())
-        })?;
-        Ok(Some(file))
+        });
+        Some(file)
     })
 }
 
-pub(super) fn metadata(
-    decoder: &mut Decoder,
-    value: &Node,
-    path: &FieldPath<'_>,
-) -> Result<Metadata, DecodeError> {
+pub(super) fn metadata(decoder: &mut Decoder, value: &Node, path: &FieldPath<'_>) -> Metadata {
     let mut metadata = Metadata::default();
     decoder.fields(value, path, "v2.Metadata", &METADATA, |decoder, name, value| {
-        let path = path.field("Metadata", name);
+        let path = path.field(name);
         let target = match name {
             "sources" => {
                 metadata.sources = decoder.texts(value, &path, "string");
-                return Ok(());
+                return;
             }
             "keywords" => {
                 metadata.keywords = decoder.texts(value, &path, "string");
-                return Ok(());
+                return;
             }
             "maintainers" => {
-                metadata.maintainers = maintainers(decoder, value, &path)?;
-                return Ok(());
+                metadata.maintainers = maintainers(decoder, value, &path);
+                return;
             }
             "dependencies" => {
                 metadata.declares_dependencies = value.as_list().is_some();
-                metadata.dependencies = dependencies(decoder, value, &path)?;
-                return Ok(());
+                metadata.dependencies = dependencies(decoder, value, &path);
+                return;
             }
             "deprecated" => {
                 decoder.bool(value, &path, &mut metadata.deprecated);
-                return Ok(());
+                return;
             }
             "annotations" => {
                 annotations(decoder, value, &path, &mut metadata);
-                return Ok(());
+                return;
             }
             "name" => &mut metadata.name,
             "home" => &mut metadata.home,
@@ -400,51 +386,43 @@ pub(super) fn metadata(
             _ => &mut metadata.kind,
         };
         decoder.text(value, &path, "string", target);
-        Ok(())
-    })?;
-    Ok(metadata)
+    });
+    metadata
 }
 
 fn annotations(decoder: &mut Decoder, value: &Node, path: &FieldPath<'_>, metadata: &mut Metadata) {
     for (key, value) in any_map_of(decoder, value, path, "map[string]string").unwrap_or_default() {
-        let mut text = String::new();
-        decoder.text(&value, path, "string", &mut text);
-        metadata.annotations.insert(key.to_str_lossy().into_owned(), text);
+        let (key, mut text) = (key.to_str_lossy().into_owned(), String::new());
+        decoder.text(&value, &path.field(&key), "string", &mut text);
+        metadata.annotations.insert(key, text);
     }
 }
 
-fn maintainers(
-    decoder: &mut Decoder,
-    value: &Node,
-    path: &FieldPath<'_>,
-) -> Result<Vec<Maintainer>, DecodeError> {
-    let list = decoder.list(value, path, "[]*v2.Maintainer", |decoder, _, item| {
+fn maintainers(decoder: &mut Decoder, value: &Node, path: &FieldPath<'_>) -> Vec<Maintainer> {
+    let list = decoder.list(value, path, "[]*v2.Maintainer", |decoder, index, item| {
+        let path = path.item(index);
         let mut maintainer = Maintainer::default();
-        decoder.fields(item, path, "v2.Maintainer", &["name", "email", "url"], |decoder, name, value| {
+        decoder.fields(item, &path, "v2.Maintainer", &["name", "email", "url"], |decoder, name, value| {
             let target = match name {
                 "name" => &mut maintainer.name,
                 "email" => &mut maintainer.email,
                 _ => &mut maintainer.url,
             };
-            decoder.text(value, &path.field("Maintainer", name), "string", target);
-            Ok(())
-        })?;
-        Ok((!item.is_nil()).then_some(maintainer))
-    })?;
-    Ok(list.unwrap_or_default())
+            decoder.text(value, &path.field(name), "string", target);
+        });
+        (!item.is_nil()).then_some(maintainer)
+    });
+    list.unwrap_or_default()
 }
 
-fn dependencies(
-    decoder: &mut Decoder,
-    value: &Node,
-    path: &FieldPath<'_>,
-) -> Result<Vec<Dependency>, DecodeError> {
+fn dependencies(decoder: &mut Decoder, value: &Node, path: &FieldPath<'_>) -> Vec<Dependency> {
     const NAMES: [&str; 8] =
         ["name", "version", "repository", "condition", "tags", "enabled", "import-values", "alias"];
-    let list = decoder.list(value, path, "[]*v2.Dependency", |decoder, _, item| {
+    let list = decoder.list(value, path, "[]*v2.Dependency", |decoder, index, item| {
+        let path = path.item(index);
         let mut dependency = Dependency::default();
-        decoder.fields(item, path, "v2.Dependency", &NAMES, |decoder, name, value| {
-            let path = path.field("Dependency", name);
+        decoder.fields(item, &path, "v2.Dependency", &NAMES, |decoder, name, value| {
+            let path = path.field(name);
             match name {
                 "name" => decoder.text(value, &path, "string", &mut dependency.name),
                 "version" => decoder.text(value, &path, "string", &mut dependency.version),
@@ -459,14 +437,13 @@ fn dependencies(
                 },
                 _ => decoder.text(value, &path, "string", &mut dependency.alias),
             }
-            Ok(())
-        })?;
-        Ok((!item.is_nil()).then_some(dependency))
-    })?;
-    Ok(list.unwrap_or_default())
+        });
+        (!item.is_nil()).then_some(dependency)
+    });
+    list.unwrap_or_default()
 }
 
-fn lock(decoder: &mut Decoder, value: &Node, path: &FieldPath<'_>) -> Result<Lock, DecodeError> {
+fn lock(decoder: &mut Decoder, value: &Node, path: &FieldPath<'_>) -> Lock {
     let mut lock = Lock::default();
     decoder.fields(
         value,
@@ -474,20 +451,19 @@ fn lock(decoder: &mut Decoder, value: &Node, path: &FieldPath<'_>) -> Result<Loc
         "v2.Lock",
         &["generated", "digest", "dependencies"],
         |decoder, name, value| {
-            let path = path.field("Lock", name);
+            let path = path.field(name);
             match name {
                 "generated" => {
                     let mut generated = None;
-                    Decoder::timestamp(value, &mut generated)?;
+                    decoder.timestamp(value, &path, &mut generated);
                     lock.generated = generated.map(|timestamp| timestamp.to_string()).unwrap_or_default();
                 }
                 "digest" => decoder.text(value, &path, "string", &mut lock.digest),
-                _ => lock.dependencies = dependencies(decoder, value, &path)?,
+                _ => lock.dependencies = dependencies(decoder, value, &path),
             }
-            Ok(())
         },
-    )?;
-    Ok(lock)
+    );
+    lock
 }
 
 #[cfg(test)]
@@ -522,20 +498,42 @@ mod tests {
         for (text, rest) in [
             (
                 r#"{"chart":{"metadata":{"name":5}}}"#,
-                "number into Go struct field Metadata.chart.metadata.name of type string",
+                "number into Go struct field Release.chart.metadata.name of type string",
             ),
             (
                 r#"{"chart":{"templates":[{"name":[]}]}}"#,
-                "array into Go struct field File.chart.templates.name of type string",
+                "array into Go struct field Release.chart.templates.0.name of type string",
+            ),
+            (r#"{"info":{"status":5}}"#, "number into Go struct field infoJSON.status of type common.Status"),
+            (r#"{"info":"x"}"#, "string into Go value of type map[string]interface {}"),
+            (
+                r#"{"info":{"first_deployed":5}}"#,
+                "number into Go struct field infoJSON.first_deployed of type time.Time",
             ),
             (
-                r#"{"info":{"status":5}}"#,
-                "number into Go struct field Release.info.status of type common.Status",
+                r#"{"info":{"resources":{"a":[null,{}]}}}"#,
+                "object into infoJSON.resources.a.1 of type runtime.Object",
             ),
-            (r#"{"info":"x"}"#, "string into Go struct field Release.info of type map[string]interface {}"),
+            (
+                r#"{"hooks":[null,{"weight":"x"}]}"#,
+                "string into Go struct field Release.hooks.1.weight of type int",
+            ),
+            (r#"{"hooks":[{"events":[5]}]}"#, "number into Release.hooks.0.events.0 of type v1.HookEvent"),
+            (
+                r#"{"chart":{"metadata":{"annotations":{"a/b":5}}}}"#,
+                "number into Go struct field Release.chart.metadata.annotations.a~1b of type string",
+            ),
+            (
+                r#"{"chart":{"lock":{"generated":5}}}"#,
+                "number into Go struct field Release.chart.lock.generated of type time.Time",
+            ),
+            (
+                r#"{"chart":{"schema":"a?=="}}"#,
+                "string into Go struct field Release.chart.schema of type []uint8: illegal base64 data at input byte 1",
+            ),
             (
                 r#"{"hooks":[{"last_run":{"phase":1}}]}"#,
-                "number into Go struct field Hook.hooks.last_run.phase of type v1.HookPhase",
+                "number into Go struct field hookExecutionJSON.phase of type v1.HookPhase",
             ),
             (r#"{"hooks":{}}"#, "object into Go struct field Release.hooks of type []*v1.Hook"),
             ("3", "number into Go value of type v1.Release"),
@@ -543,10 +541,9 @@ mod tests {
             assert_eq!(error(text), format!("json: cannot unmarshal {rest}"), "{text}");
         }
         assert_eq!(
-            error(r#"{"name":5,"chart":{"modtime":"x"}}"#),
+            error(r#"{"chart":{"modtime":"x"}}"#),
             r#"parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006""#
         );
-        assert_eq!(error(r#"{"chart":{"schema":"a?=="}}"#), "illegal base64 data at input byte 1");
     }
 
     #[test]
@@ -559,7 +556,7 @@ mod tests {
         assert_eq!(encode(&zero).expect("can be written"), br#"{"info":{"status":"deployed"}}"#);
         assert_eq!(
             error(r#"{"info":{"rollback_revision":"1"}}"#),
-            "json: cannot unmarshal string into Go struct field Release.info.rollback_revision of type int"
+            "json: cannot unmarshal string into Go struct field infoJSON.rollback_revision of type int"
         );
     }
 

@@ -1,76 +1,69 @@
-//! Decodes trees to structs as Go's `encoding/json`, with its error messages.
-//!
-//! There are two kinds of errors. A type mismatch is recorded and decoding continues; the first one is returned at
-//! the end. An error of a type with its own `UnmarshalJSON`, such as a time, ends decoding at once and takes
-//! precedence.
+//! Decodes trees to structs as Go's `encoding/json`, with its error messages. Decoding continues after an error; the first
+//! one is returned at the end.
 
 use base64::Engine as _;
+use pintle_tree::json::{push_index, push_key, type_error};
 use pintle_tree::{Node, Str, number};
 use pintle_yaml::decode::matches_field;
 
 use super::pack::{GO_BASE64, decode_base64_like_go};
 use crate::Timestamp;
 
-/// An error that ends decoding at once.
-pub(super) type DecodeError = String;
-
-/// The path of a value: the innermost Go struct and the field names that lead to it.
+/// The path of a value.
 #[derive(Clone, Copy)]
-pub(super) struct FieldPath<'a> {
-    structure: &'a str,
-    parent: Option<&'a FieldPath<'a>>,
-    name: &'a str,
+pub(super) enum FieldPath<'a> {
+    /// The document, of the Go type of this name. A type with its own `UnmarshalJSON` begins a new one.
+    Root(&'a str),
+    /// A field or an entry of a map.
+    Field(&'a FieldPath<'a>, &'a str),
+    /// An item of a list.
+    Item(&'a FieldPath<'a>, usize),
 }
 
 impl<'a> FieldPath<'a> {
-    /// The document itself.
-    pub(super) const ROOT: FieldPath<'static> = FieldPath { structure: "", parent: None, name: "" };
-
     /// The path of a field.
-    pub(super) fn field(&'a self, structure: &'a str, name: &'a str) -> FieldPath<'a> {
-        FieldPath { structure, parent: Some(self), name }
+    pub(super) fn field(&'a self, name: &'a str) -> FieldPath<'a> {
+        FieldPath::Field(self, name)
     }
 
-    fn dotted(&self) -> String {
-        match self.parent.map(FieldPath::dotted) {
-            Some(path) if !path.is_empty() => format!("{path}.{}", self.name),
-            _ => self.name.to_owned(),
-        }
+    /// The path of an item.
+    pub(super) fn item(&'a self, index: usize) -> FieldPath<'a> {
+        FieldPath::Item(self, index)
     }
 
-    fn describe(&self, expected: &str) -> String {
-        if self.parent.is_none() {
-            format!("Go value of type {expected}")
-        } else {
-            format!("Go struct field {}.{} of type {expected}", self.structure, self.dotted())
+    /// The type of the document and the path in it.
+    fn spelled(&self) -> (&'a str, String) {
+        match self {
+            FieldPath::Root(name) => (name, String::new()),
+            FieldPath::Field(parent, name) => {
+                let (root, mut path) = parent.spelled();
+                push_key(&mut path, name.as_bytes());
+                (root, path)
+            }
+            FieldPath::Item(parent, index) => {
+                let (root, mut path) = parent.spelled();
+                push_index(&mut path, *index);
+                (root, path)
+            }
         }
     }
 }
 
-/// The state of decoding: the first type error.
+/// The state of decoding: the first error.
 #[derive(Default)]
 pub(super) struct Decoder {
-    type_error: Option<String>,
+    error: Option<String>,
 }
 
 impl Decoder {
     /// Ends decoding.
-    pub(super) fn finish(self) -> Result<(), DecodeError> {
-        self.type_error.map_or(Ok(()), Err)
-    }
-
-    /// Decodes a type with its own `UnmarshalJSON`, whose type errors end decoding at once.
-    pub(super) fn nested<T>(
-        read: impl FnOnce(&mut Decoder) -> Result<T, DecodeError>,
-    ) -> Result<T, DecodeError> {
-        let mut inner = Decoder::default();
-        let value = read(&mut inner)?;
-        inner.finish().map(|()| value)
+    pub(super) fn finish(self) -> Result<(), String> {
+        self.error.map_or(Ok(()), Err)
     }
 
     fn record_error(&mut self, message: impl FnOnce() -> String) {
-        if self.type_error.is_none() {
-            self.type_error = Some(message());
+        if self.error.is_none() {
+            self.error = Some(message());
         }
     }
 
@@ -80,7 +73,10 @@ impl Decoder {
     }
 
     fn type_error_for(&mut self, found: &str, path: &FieldPath<'_>, expected: &str) {
-        self.record_error(|| format!("json: cannot unmarshal {found} into {}", path.describe(expected)));
+        self.record_error(|| {
+            let (root, path) = path.spelled();
+            type_error(found, root, &path, expected)
+        });
     }
 
     /// Calls `set` for every field of a struct that is in `names`, matched as Go does. Null leaves the struct
@@ -91,24 +87,20 @@ impl Decoder {
         path: &FieldPath<'_>,
         go_type: &str,
         names: &[&'static str],
-        mut set: impl FnMut(&mut Self, &'static str, &Node) -> Result<(), DecodeError>,
-    ) -> Result<(), DecodeError> {
+        mut set: impl FnMut(&mut Self, &'static str, &Node),
+    ) {
         let fields = match value {
-            Node::Nil => return Ok(()),
+            Node::Nil => return,
             Node::Map(fields) => fields,
-            other => {
-                self.type_error(other, path, go_type);
-                return Ok(());
-            }
+            other => return self.type_error(other, path, go_type),
         };
         for (key, value) in fields.iter() {
             // Go prefers the exact name, and then ignores case.
             let exact = names.iter().find(|name| *key == ***name);
             if let Some(name) = exact.or_else(|| names.iter().find(|name| matches_field(key, name))) {
-                set(self, name, value)?;
+                set(self, name, value);
             }
         }
-        Ok(())
     }
 
     /// A string of a named or unnamed type.
@@ -147,13 +139,15 @@ impl Decoder {
     }
 
     /// A time. Null and the zero time leave the target unchanged.
-    pub(super) fn timestamp(value: &Node, target: &mut Option<Timestamp>) -> Result<(), DecodeError> {
+    pub(super) fn timestamp(&mut self, value: &Node, path: &FieldPath<'_>, target: &mut Option<Timestamp>) {
         match value {
             Node::Nil => {}
-            Node::Str(text) => *target = Timestamp::parse(&text.to_str_lossy())?.non_zero(),
-            _ => return Err("Time.UnmarshalJSON: input is not a JSON string".to_owned()),
+            Node::Str(text) => match Timestamp::parse(&text.to_str_lossy()) {
+                Ok(time) => *target = time.non_zero(),
+                Err(error) => self.record_error(|| error),
+            },
+            other => self.type_error(other, path, "time.Time"),
         }
-        Ok(())
     }
 
     /// Bytes, encoded as base64.
@@ -164,7 +158,10 @@ impl Decoder {
                 Ok(bytes) => *target = Some(bytes.into()),
                 Err(_) => match decode_base64_like_go(text.as_bytes()) {
                     Ok(bytes) => *target = Some(bytes.into()),
-                    Err(error) => self.record_error(|| error),
+                    Err(error) => self.record_error(|| {
+                        let (root, path) = path.spelled();
+                        format!("{}: {error}", type_error("string", root, &path, "[]uint8"))
+                    }),
                 },
             },
             other => self.type_error(other, path, "[]uint8"),
@@ -177,30 +174,26 @@ impl Decoder {
         value: &Node,
         path: &FieldPath<'_>,
         go_type: &str,
-        mut read: impl FnMut(&mut Self, usize, &Node) -> Result<Option<T>, DecodeError>,
-    ) -> Result<Option<Vec<T>>, DecodeError> {
+        mut read: impl FnMut(&mut Self, usize, &Node) -> Option<T>,
+    ) -> Option<Vec<T>> {
         let items = match value {
-            Node::Nil => return Ok(None),
+            Node::Nil => return None,
             Node::List(items) => items,
             other => {
                 self.type_error(other, path, go_type);
-                return Ok(None);
+                return None;
             }
         };
-        let mut list = Vec::with_capacity(items.len());
-        for (index, item) in items.iter().enumerate() {
-            list.extend(read(self, index, item)?);
-        }
-        Ok(Some(list))
+        Some(items.iter().enumerate().filter_map(|(index, item)| read(self, index, item)).collect())
     }
 
     /// A list of strings of a named or unnamed type.
     pub(super) fn texts(&mut self, value: &Node, path: &FieldPath<'_>, go_type: &str) -> Vec<String> {
-        let list = self.list(value, path, &format!("[]{go_type}"), |decoder, _, item| {
+        let list = self.list(value, path, &format!("[]{go_type}"), |decoder, index, item| {
             let mut text = String::new();
-            decoder.text(item, path, go_type, &mut text);
-            Ok(Some(text))
+            decoder.text(item, &path.item(index), go_type, &mut text);
+            Some(text)
         });
-        list.ok().flatten().unwrap_or_default()
+        list.unwrap_or_default()
     }
 }

@@ -102,24 +102,16 @@ fn from_fields(head: &Head) -> Result<ReleaseVersion, Error> {
     let mut preserved = PreservedFields::default();
     let mut decoder = Decoder::default();
     let name = head.name.as_ref().unwrap_or(&Node::Nil);
-    decoder.text(name, &FieldPath::ROOT.field("Release", "name"), "string", &mut version.name);
-    let read = || {
-        if let Some(info) = &head.info {
-            super::decode::info(
-                info,
-                &FieldPath::ROOT.field("Release", "info"),
-                &mut version,
-                &mut preserved,
-            )?;
-        }
-        if let Some(metadata) = &head.metadata {
-            let chart = FieldPath::ROOT.field("Release", "chart");
-            version.chart.metadata =
-                super::decode::metadata(&mut decoder, metadata, &chart.field("Chart", "metadata"))?;
-        }
-        decoder.finish().map(|()| version)
-    };
-    let mut version = read().map_err(Error::new)?;
+    let document = FieldPath::Root("Release");
+    decoder.text(name, &document.field("name"), "string", &mut version.name);
+    if let Some(info) = &head.info {
+        super::decode::info(&mut decoder, info, &mut version, &mut preserved);
+    }
+    if let Some(metadata) = &head.metadata {
+        let chart = document.field("chart");
+        version.chart.metadata = super::decode::metadata(&mut decoder, metadata, &chart.field("metadata"));
+    }
+    decoder.finish().map_err(Error::new)?;
     version.preserved = Some(Box::new(preserved));
     Ok(version)
 }

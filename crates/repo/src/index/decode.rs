@@ -2,9 +2,9 @@
 
 use pintle_chart::metadata::{Dependency, Draft, METADATA, Maintainer, Metadata, Timestamp, V1};
 use pintle_tree::Node;
-use pintle_yaml::decode::{Decoder, FieldPath};
+use pintle_yaml::decode::{Decoder, Problem};
 
-use super::{Skipped, time};
+use super::Skipped;
 
 /// The fields of an entry that are not those of Chart.yaml.
 const OWN: [&str; 8] = ["urls", "created", "removed", "digest", "checksum", "engine", "tillerVersion", "url"];
@@ -39,27 +39,10 @@ pub(super) enum Dialect {
     Json,
 }
 
-/// What stops an index from being read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Wrong {
-    /// Whether it ends the decoding at once, whatever was noted before.
-    pub(super) fatal: bool,
-    /// What is wrong.
-    pub(super) text: String,
-}
-
 pub(super) enum Decoded {
     Entry(Box<VersionEntry>),
     Skipped(Skipped),
-    Wrong(Wrong),
-}
-
-/// The first error of a decoding, without the words in front that only YAML has.
-pub(super) fn outcome(decoder: Decoder) -> Result<(), Wrong> {
-    const FRONT: &str = "error unmarshaling JSON: while decoding JSON: ";
-    decoder
-        .finish()
-        .map_err(|text| Wrong { fatal: false, text: text.strip_prefix(FRONT).unwrap_or(&text).to_owned() })
+    Wrong(Problem),
 }
 
 /// Decodes one entry.
@@ -69,21 +52,16 @@ pub(super) fn version(chart: &str, node: &Node, dialect: Dialect) -> Decoded {
             return Decoded::Skipped(Skipped { chart: chart.to_owned(), invalid: None });
         }
         Node::Map(_) => {}
-        other => {
-            return Decoded::Wrong(clash(other, "IndexFile.entries", "repo.ChartVersion"));
-        }
+        other => return Decoded::Wrong(clash(other, "repo.ChartVersion")),
     }
     let mut draft = Draft::default();
     let mut entry = VersionEntry::default();
-    let mut bad_time = None;
     let mut decoder = Decoder::new(dialect == Dialect::Yaml);
     decoder.fields(node, &names(), |decoder, name, value| {
         // Go embeds the fields of Chart.yaml as a struct, which sigs.k8s.io/yaml does not look into: numbers become strings
         // only outside of it.
         let is_own = OWN.contains(&name);
-        let path = if is_own { format!("entries.{name}") } else { format!("entries.Metadata.{name}") };
-        let field_path = FieldPath { structure: "ChartVersion", path: &path };
-        let mut fields = Fields { decoder, field_path, lenient: is_own && dialect == Dialect::Yaml };
+        let mut fields = Fields { decoder, lenient: is_own && dialect == Dialect::Yaml };
         let metadata = &mut draft.metadata;
         match name {
             "name" => fields.text(value, &mut metadata.name),
@@ -94,32 +72,27 @@ pub(super) fn version(chart: &str, node: &Node, dialect: Dialect) -> Decoded {
             "keywords" => fields.texts(value, &mut metadata.keywords),
             "maintainers" => {
                 let target = &mut draft.maintainers;
-                fields.decoder.structs(value, field_path, "v2.Maintainer", target, maintainer);
+                fields.decoder.structs(value, "v2.Maintainer", target, maintainer);
             }
             "icon" => fields.text(value, &mut metadata.icon),
             "apiVersion" => fields.text(value, &mut metadata.api_version),
             "condition" => fields.text(value, &mut metadata.condition),
             "tags" => fields.text(value, &mut metadata.tags),
             "appVersion" => fields.text(value, &mut metadata.app_version),
-            "deprecated" => fields.decoder.bool(value, field_path, &mut metadata.deprecated),
+            "deprecated" => fields.decoder.bool(value, &mut metadata.deprecated),
             "annotations" => {
                 fields.check(value.as_map().into_iter().flat_map(|map| map.values()));
-                fields.decoder.string_map(value, field_path, &mut metadata.annotations);
+                fields.decoder.string_map(value, &mut metadata.annotations);
             }
             "kubeVersion" => fields.text(value, &mut metadata.kube_version),
             "dependencies" => {
                 let target = &mut draft.dependencies;
-                fields.decoder.structs(value, field_path, "v2.Dependency", target, dependency);
+                fields.decoder.structs(value, "v2.Dependency", target, dependency);
             }
             "type" => fields.text(value, &mut metadata.kind),
             "urls" => fields.texts(value, &mut entry.urls),
-            "created" => match time(value) {
-                Ok(time) => entry.created = time,
-                Err(reason) => {
-                    bad_time.get_or_insert(reason);
-                }
-            },
-            "removed" => fields.decoder.bool(value, field_path, &mut entry.removed),
+            "created" => fields.decoder.time(value, &mut entry.created, Timestamp::parse),
+            "removed" => fields.decoder.bool(value, &mut entry.removed),
             "digest" => fields.text(value, &mut entry.digest),
             "checksum" => fields.text(value, &mut entry.legacy[0]),
             "engine" => fields.text(value, &mut entry.legacy[1]),
@@ -127,11 +100,8 @@ pub(super) fn version(chart: &str, node: &Node, dialect: Dialect) -> Decoded {
             _ => fields.text(value, &mut entry.legacy[3]),
         }
     });
-    if let Some(text) = bad_time {
-        return Decoded::Wrong(Wrong { fatal: true, text });
-    }
-    if let Err(wrong) = outcome(decoder) {
-        return Decoded::Wrong(wrong);
+    if let Some(problem) = decoder.problem(node) {
+        return Decoded::Wrong(problem);
     }
     checked(chart, draft, entry)
 }
@@ -172,11 +142,9 @@ fn checked(chart: &str, mut draft: Draft, mut entry: VersionEntry) -> Decoded {
     }
 }
 
-/// Go's error for a value of the wrong type.
-pub(super) fn clash(node: &Node, field: &str, wanted: &str) -> Wrong {
-    let kind = node.json_type();
-    let text = format!("json: cannot unmarshal {kind} into Go struct field {field} of type {wanted}");
-    Wrong { fatal: false, text }
+/// The error about a whole value.
+pub(super) fn clash(node: &Node, wanted: &str) -> Problem {
+    Problem::Type { found: node.json_type(), path: String::new(), wanted: wanted.to_owned() }
 }
 
 fn names() -> [&'static str; 25] {
@@ -187,59 +155,54 @@ fn names() -> [&'static str; 25] {
 }
 
 /// A field that is being decoded.
-struct Fields<'d, 'p> {
+struct Fields<'d> {
     decoder: &'d mut Decoder,
-    field_path: FieldPath<'p>,
     /// Whether numbers and booleans become text.
     lenient: bool,
 }
 
-impl Fields<'_, '_> {
+impl Fields<'_> {
     fn text(&mut self, value: &Node, target: &mut String) {
         self.check([value]);
-        self.decoder.string(value, self.field_path, target);
+        self.decoder.string(value, target);
     }
 
     fn texts(&mut self, value: &Node, target: &mut Vec<String>) {
         self.check(value.as_list().unwrap_or_default());
-        self.decoder.strings(value, self.field_path, target);
+        self.decoder.strings(value, target);
     }
 
     /// Notes the first value that is not a string, unless lenient.
     fn check<'n>(&mut self, values: impl IntoIterator<Item = &'n Node>) {
         let odd = |value: &&Node| !self.lenient && !matches!(value, Node::Nil | Node::Str(_));
-        let Some(value) = values.into_iter().find(odd) else { return };
-        let FieldPath { structure, path } = self.field_path;
-        let wrong = clash(value, &format!("{structure}.{path}"), "string");
-        self.decoder.note(|| wrong.text);
+        if let Some(value) = values.into_iter().find(odd) {
+            self.decoder.clash(value, "string");
+        }
     }
 }
 
 fn maintainer(decoder: &mut Decoder, value: &Node, target: &mut Maintainer) {
     decoder.fields(value, &MAINTAINER, |decoder, name, value| {
-        let (path, slot) = match name {
-            "name" => ("entries.Metadata.maintainers.name", &mut target.name),
-            "email" => ("entries.Metadata.maintainers.email", &mut target.email),
-            _ => ("entries.Metadata.maintainers.url", &mut target.url),
+        let slot = match name {
+            "name" => &mut target.name,
+            "email" => &mut target.email,
+            _ => &mut target.url,
         };
-        let field_path = FieldPath { structure: "Maintainer", path };
-        Fields { decoder, field_path, lenient: false }.text(value, slot);
+        Fields { decoder, lenient: false }.text(value, slot);
     });
 }
 
 fn dependency(decoder: &mut Decoder, value: &Node, target: &mut Dependency) {
     decoder.fields(value, &DEPENDENCY, |decoder, name, value| {
-        let path = format!("entries.Metadata.dependencies.{name}");
-        let field_path = FieldPath { structure: "Dependency", path: &path };
-        let mut fields = Fields { decoder, field_path, lenient: false };
+        let mut fields = Fields { decoder, lenient: false };
         match name {
             "name" => fields.text(value, &mut target.name),
             "version" => fields.text(value, &mut target.version),
             "repository" => fields.text(value, &mut target.repository),
             "condition" => fields.text(value, &mut target.condition),
             "tags" => fields.texts(value, &mut target.tags),
-            "enabled" => fields.decoder.bool(value, field_path, &mut target.enabled),
-            "import-values" => fields.decoder.nodes(value, field_path, &mut target.import_values),
+            "enabled" => fields.decoder.bool(value, &mut target.enabled),
+            "import-values" => fields.decoder.nodes(value, &mut target.import_values),
             _ => fields.text(value, &mut target.alias),
         }
     });

@@ -4,7 +4,7 @@ use pintle_tree::{Node, json};
 use pintle_yaml::decode::matches_field;
 
 use super::Receiver;
-use super::decode::{Dialect, Wrong};
+use super::decode::{Dialect, clash};
 use super::read::{Gathering, IndexSummary};
 use crate::error::{Error, Result};
 
@@ -20,7 +20,7 @@ pub(super) fn read(text: &[u8], receiver: &mut dyn Receiver) -> Option<Result<In
     }
     Some(match gathering.finish() {
         Ok(skipped) => Ok(IndexSummary { skipped, ..summary }),
-        Err(wrong) => Err(Error::Index(wrong.text)),
+        Err(text) => Err(Error::Index(text)),
     })
 }
 
@@ -85,9 +85,7 @@ impl Reader<'_> {
         if self.peek()? != b'{' {
             let node = self.value()?;
             if !node.is_nil() {
-                let kind = node.json_type();
-                let text = format!("json: cannot unmarshal {kind} into Go value of type repo.IndexFile");
-                gathering.note("", Wrong { fatal: false, text });
+                gathering.note("", "", &clash(&node, "repo.IndexFile"));
             }
             return Some(());
         }

@@ -2,12 +2,14 @@
 
 use std::collections::HashSet;
 
+use pintle_chart::metadata::Timestamp;
 use pintle_tree::Node;
-use pintle_yaml::decode::{Decoder, Exact, FieldPath, matches_field};
+use pintle_tree::json::{push_index, push_key};
+use pintle_yaml::decode::{Decoder, Exact, Problem, matches_field};
 use pintle_yaml::{Assembler, Builder};
 
-use super::decode::{Decoded, Dialect, Wrong, clash, outcome, version};
-use super::{Receiver, Skipped, time};
+use super::decode::{Decoded, Dialect, clash, version};
+use super::{Receiver, Skipped};
 use crate::error::{Error, Result};
 
 /// The fields of the document.
@@ -39,7 +41,7 @@ pub(super) fn read(text: &[u8], receiver: &mut dyn Receiver) -> Result<IndexSumm
     }
     let Walker { mut summary, gathering, .. } = walker;
     let front = |text: String| format!("error unmarshaling JSON: while decoding JSON: {text}");
-    summary.skipped = gathering.finish().map_err(|wrong| Error::Index(front(wrong.text)))?;
+    summary.skipped = gathering.finish().map_err(|text| Error::Index(front(text)))?;
     Ok(summary)
 }
 
@@ -52,7 +54,7 @@ pub(super) struct Gathering<'r> {
     /// The skipped entries of the current chart; Helm visits entries from the last to the first.
     skipped_here: Vec<Skipped>,
     /// Errors, with what decides which comes first: fields are decoded in the order of their names.
-    wrong: Vec<((String, String, usize), Wrong)>,
+    wrong: Vec<((String, String, usize), String)>,
     count: usize,
 }
 
@@ -91,7 +93,8 @@ impl<'r> Gathering<'r> {
     /// Notes an error for a chart whose versions are not a list.
     pub(super) fn no_list(&mut self, node: &Node) {
         if !node.is_nil() {
-            self.note("entries", clash(node, "IndexFile.entries", "repo.ChartVersions"));
+            let path = self.chart_path();
+            self.note("entries", &path, &clash(node, "repo.ChartVersions"));
         }
     }
 
@@ -100,13 +103,27 @@ impl<'r> Gathering<'r> {
         match version(&self.chart, node, self.dialect) {
             Decoded::Entry(entry) => self.receiver.version(*entry),
             Decoded::Skipped(skipped) => self.skipped_here.push(skipped),
-            Decoded::Wrong(wrong) => self.note("entries", wrong),
+            Decoded::Wrong(problem) => {
+                let mut path = self.chart_path();
+                push_index(&mut path, self.count - 1);
+                self.note("entries", &path, &problem);
+            }
         }
     }
 
-    pub(super) fn note(&mut self, field: &str, wrong: Wrong) {
+    /// The path of the current chart.
+    fn chart_path(&self) -> String {
+        let mut path = "entries".to_owned();
+        push_key(&mut path, self.chart.as_bytes());
+        path
+    }
+
+    /// Notes an error about what is at `path`.
+    pub(super) fn note(&mut self, field: &str, path: &str, problem: &Problem) {
         let chart = if field == "entries" { self.chart.clone() } else { String::new() };
-        self.wrong.push(((field.to_owned(), chart, self.count), wrong));
+        // The type of the document has a name only where JSON is decoded directly.
+        let root = if self.dialect == Dialect::Json { "IndexFile" } else { "" };
+        self.wrong.push(((field.to_owned(), chart, self.count), problem.text(root, path)));
     }
 
     /// A field of the document other than its entries.
@@ -115,43 +132,37 @@ impl<'r> Gathering<'r> {
             if self.dialect == Dialect::Yaml {
                 let text = format!("json: unknown field {}", pintle_tree::quote::quote(key));
                 let field = String::from_utf8_lossy(key).into_owned();
-                self.note(&field, Wrong { fatal: false, text });
+                self.note(&field, "", &Problem::Other(text));
             }
             return;
         };
-        let field_path = FieldPath { structure: "IndexFile", path: name };
         let mut decoder = Decoder::new(false);
         match *name {
             "apiVersion" if self.dialect == Dialect::Json && !matches!(node, Node::Nil | Node::Str(_)) => {
-                self.note(name, clash(node, "IndexFile.apiVersion", "string"));
+                decoder.clash(node, "string");
             }
-            "apiVersion" => decoder.string(node, field_path, &mut summary.api_version),
-            "publicKeys" => decoder.strings(node, field_path, &mut Vec::new()),
-            "annotations" => decoder.string_map(node, field_path, &mut std::collections::BTreeMap::new()),
-            "generated" => {
-                if let Err(text) = time(node) {
-                    self.note(name, Wrong { fatal: true, text });
-                }
-            }
+            "apiVersion" => decoder.string(node, &mut summary.api_version),
+            "publicKeys" => decoder.strings(node, &mut Vec::new()),
+            "annotations" => decoder.string_map(node, &mut std::collections::BTreeMap::new()),
+            "generated" => decoder.time(node, &mut Timestamp::default(), Timestamp::parse),
             "serverInfo" if !matches!(node, Node::Nil | Node::Map(_)) => {
-                self.note(name, clash(node, "IndexFile.serverInfo", "map[string]interface {}"));
+                decoder.clash(node, "map[string]interface {}");
             }
-            "entries" if !node.is_nil() => {
-                self.note(name, clash(node, "IndexFile.entries", "map[string]repo.ChartVersions"));
-            }
+            "entries" if !node.is_nil() => decoder.clash(node, "map[string]repo.ChartVersions"),
             _ => {}
         }
-        if let Err(wrong) = outcome(decoder) {
-            self.note(name, wrong);
+        if let Some(problem) = decoder.problem(node) {
+            let mut path = String::new();
+            push_key(&mut path, key);
+            self.note(name, &path, &problem);
         }
     }
 
-    pub(super) fn finish(mut self) -> std::result::Result<Vec<Skipped>, Wrong> {
+    pub(super) fn finish(mut self) -> std::result::Result<Vec<Skipped>, String> {
         self.end_chart();
         self.wrong.sort_by(|left, right| left.0.cmp(&right.0));
-        let fatal = self.wrong.iter().position(|(_, wrong)| wrong.fatal);
-        if !self.wrong.is_empty() {
-            return Err(self.wrong.swap_remove(fatal.unwrap_or(0)).1);
+        if let Some((_, first)) = self.wrong.into_iter().next() {
+            return Err(first);
         }
         self.skipped.sort_by(|left, right| left.chart.cmp(&right.chart));
         Ok(self.skipped)
@@ -184,11 +195,7 @@ impl Walker<'_> {
         match self.depth {
             0 if node.is_nil() => {}
             0 => {
-                let text = format!(
-                    "json: cannot unmarshal {} into Go value of type repo.IndexFile",
-                    node.json_type()
-                );
-                self.gathering.note("", Wrong { fatal: false, text });
+                self.gathering.note("", "", &clash(&node, "repo.IndexFile"));
             }
             1 => self.gathering.field(&self.top, &node, &mut self.summary),
             2 => self.gathering.no_list(&node),

@@ -43,6 +43,13 @@ pub(super) fn span(value: &Value) -> Result<Duration, CallError> {
     }
 }
 
+impl DurationObject {
+    /// A duration for templates.
+    pub(super) fn value(duration: Duration) -> Value {
+        Value::object(DurationObject(duration))
+    }
+}
+
 impl Object for DurationObject {
     fn type_name(&self) -> &'static str {
         DURATION.name()
@@ -71,9 +78,9 @@ impl Object for DurationObject {
             "Milliseconds" => Value::int64(duration.milliseconds()),
             "Microseconds" => Value::int64(duration.microseconds()),
             "Nanoseconds" => Value::int64(duration.nanoseconds()),
-            "Abs" => Value::object(DurationObject(duration.abs())),
-            "Round" => Value::object(DurationObject(duration.round(argument()?))),
-            "Truncate" => Value::object(DurationObject(duration.truncate(argument()?))),
+            "Abs" => DurationObject::value(duration.abs()),
+            "Round" => DurationObject::value(duration.round(argument()?)),
+            "Truncate" => DurationObject::value(duration.truncate(argument()?)),
             _ => return Err(CallError::new(format!("no method {method}"))),
         })
     }

@@ -182,7 +182,7 @@ impl Object for TimeObject {
             "Month" => Value::object(MonthObject(time.month())),
             "Weekday" => Value::object(WeekdayObject(time.weekday())),
             "Location" => Value::object(LocationObject(time.zone().clone())),
-            "Sub" => Value::object(DurationObject(time.sub(&TimeObject::of(args, 0)))),
+            "Sub" => DurationObject::value(time.sub(&TimeObject::of(args, 0))),
             "MarshalText" => {
                 // The texts differ only in the name of the method.
                 let text =
@@ -207,7 +207,9 @@ impl Object for TimeObject {
         match self.0.to_json_text() {
             Ok(text) => Encoded::Value(Value::from(text)),
             Err(error) => {
-                Encoded::Error(format!("json: error calling MarshalJSON for type time.Time: {error}"))
+                // Go's encoder formats times itself, but says that it called the method of a pointer.
+                let reason = error.strip_prefix("Time.MarshalJSON: ").unwrap_or(&error);
+                Encoded::Error(format!("json: error calling MarshalJSON for type *time.Time: {reason}"))
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Parses JSON without recursion, so that depth costs no stack.
 
 use super::scan::Scanner;
+use super::type_error::{path_at, type_error};
 use super::{Error, ErrorKind, MAX_DEPTH};
 use crate::{Map, Node, Str};
 
@@ -23,10 +24,11 @@ pub trait Assemble {
     fn map(&mut self, entries: Vec<(Str, Self::Value)>) -> Self::Value;
 }
 
-/// Builds nodes. As in Go, a number that is too large becomes nil, and the first one is reported.
+/// Builds nodes. As in Go, a number that is too large becomes zero, and the first one is reported.
 #[derive(Default)]
 struct Nodes {
-    first_error: Option<Error>,
+    /// The first number that is too large, and where it ends.
+    too_large: Option<(String, usize)>,
     /// Whether integers are kept.
     exact: bool,
 }
@@ -52,9 +54,8 @@ impl Assemble for Nodes {
         match text.parse::<f64>() {
             Ok(value) if value.is_finite() => Node::Float(value),
             _ => {
-                let message = format!("json: cannot unmarshal number {text} into Go value of type float64");
-                self.first_error.get_or_insert_with(|| Error::new(ErrorKind::Type, message, end));
-                Node::Nil
+                self.too_large.get_or_insert_with(|| (text.to_owned(), end));
+                Node::Float(0.0)
             }
         }
     }
@@ -69,6 +70,16 @@ impl Assemble for Nodes {
 
     fn map(&mut self, entries: Vec<(Str, Node)>) -> Node {
         Node::Map(Map::from_entries(entries))
+    }
+}
+
+impl Nodes {
+    /// The error about the first number that is too large.
+    fn error(self, text: &[u8]) -> Option<Error> {
+        let (number, end) = self.too_large?;
+        let wrong = |path: &str| type_error(&format!("number {number}"), "", path, "float64");
+        // The decoder of older Go does not know the path of an untyped value.
+        Some(Error::new(ErrorKind::Type, wrong(&path_at(text, end)), end).with_kubernetes(wrong("")))
     }
 }
 
@@ -94,7 +105,7 @@ pub fn read_exact(text: &[u8]) -> Result<Node, Error> {
     }
 }
 
-/// Parses one JSON value, and returns it even if a number is too large: Go continues with nil in its place.
+/// Parses one JSON value, and returns it even if a number is too large: Go continues with zero in its place.
 ///
 /// # Errors
 /// For invalid syntax only.
@@ -108,7 +119,7 @@ fn read_all(text: &[u8], mut nodes: Nodes) -> Result<(Node, Option<Error>), Erro
     if reader.scanner.peek().is_some() {
         return Err(reader.scanner.unexpected("after top-level value"));
     }
-    Ok((node, nodes.first_error))
+    Ok((node, nodes.error(text)))
 }
 
 /// Parses a JSON object, as Go's `json.Unmarshal` into a map; `null` gives an empty map.
@@ -116,17 +127,15 @@ fn read_all(text: &[u8], mut nodes: Nodes) -> Result<(Node, Option<Error>), Erro
 /// # Errors
 /// Like [`read`], and if the value is not an object.
 pub fn read_map(text: &[u8]) -> Result<Map<Node>, Error> {
-    let kind = match read(text)? {
-        Node::Map(map) => return Ok(map),
+    match read(text)? {
+        Node::Map(map) => Ok(map),
         // Go leaves the map nil, which templates and values treat as empty.
-        Node::Nil => return Ok(Map::new()),
-        Node::Bool(_) => "bool",
-        Node::Int(_) | Node::Float(_) => "number",
-        Node::Str(_) => "string",
-        Node::List(_) => "array",
-    };
-    let message = format!("json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}");
-    Err(Error::new(ErrorKind::Type, message, text.len()))
+        Node::Nil => Ok(Map::new()),
+        other => {
+            let message = type_error(other.json_type(), "", "", "map[string]interface {}");
+            Err(Error::new(ErrorKind::Type, message, text.len()))
+        }
+    }
 }
 
 /// Parses one JSON value at the start of a longer text, as one step of Go's `json.Decoder`. Returns it with its
@@ -137,7 +146,7 @@ pub fn read_map(text: &[u8]) -> Result<Map<Node>, Error> {
 pub fn read_prefix(text: &[u8]) -> Result<(Node, usize), Error> {
     let mut nodes = Nodes::default();
     let result = read_prefix_with(text, &mut nodes)?;
-    match nodes.first_error {
+    match nodes.error(text) {
         Some(error) => Err(error),
         None => Ok(result),
     }
@@ -178,7 +187,7 @@ impl<'t, 'a, A: Assemble> Reader<'t, 'a, A> {
         loop {
             let mut value = match self.scanner.peek() {
                 Some(b'{') => {
-                    self.descend(open.len())?;
+                    self.descend(open.len(), '{')?;
                     if self.scanner.peek() != Some(b'}') {
                         let key = self.key()?;
                         open.push(Open::Map(Vec::new(), key));
@@ -188,7 +197,7 @@ impl<'t, 'a, A: Assemble> Reader<'t, 'a, A> {
                     self.assembler.map(Vec::new())
                 }
                 Some(b'[') => {
-                    self.descend(open.len())?;
+                    self.descend(open.len(), '[')?;
                     if self.scanner.peek() != Some(b']') {
                         open.push(Open::List(Vec::new()));
                         continue;
@@ -214,9 +223,9 @@ impl<'t, 'a, A: Assemble> Reader<'t, 'a, A> {
     }
 
     /// Consumes an opening bracket, unless that is too deep.
-    fn descend(&mut self, depth: usize) -> Result<(), Error> {
+    fn descend(&mut self, depth: usize, bracket: char) -> Result<(), Error> {
         if depth >= MAX_DEPTH {
-            return Err(self.scanner.unexpected("exceeded max depth"));
+            return Err(self.scanner.too_deep(bracket));
         }
         self.scanner.at += 1;
         Ok(())
@@ -306,26 +315,73 @@ mod tests {
             ("", "unexpected end of JSON input"),
             ("{\"a\":", "unexpected end of JSON input"),
             ("\"abc", "unexpected end of JSON input"),
-            ("-", "invalid character ' ' in numeric literal"),
-            ("tru", "invalid character ' ' in literal true (expecting 'e')"),
+            ("-", "unexpected end of JSON input"),
+            ("1e+", "unexpected end of JSON input"),
+            ("tru", "unexpected end of JSON input"),
+            ("t ", "invalid character ' ' in literal true (expecting 'r')"),
+            ("tré", "invalid character 'é' in literal true (expecting 'u')"),
             ("01", "invalid character '1' after top-level value"),
-            ("1.x", "invalid character 'x' after decimal point in numeric literal"),
-            ("1ex", "invalid character 'x' in exponent of numeric literal"),
+            ("1.x", "invalid character 'x' in numeric literal"),
+            ("1ex", "invalid character 'x' in numeric literal"),
             ("{a:1}", "invalid character 'a' looking for beginning of object key string"),
             ("{\"a\" 1}", "invalid character '1' after object key"),
             ("{\"a\":1 2}", "invalid character '2' after object key:value pair"),
             ("[1 2]", "invalid character '2' after array element"),
             ("[1,]", "invalid character ']' looking for beginning of value"),
             ("'", "invalid character '\\'' looking for beginning of value"),
-            ("\"\n\"", "invalid character '\\n' in string literal"),
-            ("\"\\x\"", "invalid character 'x' in string escape code"),
-            ("\"\\u12\"", "invalid character '\"' in \\u hexadecimal character escape"),
-            ("é", "invalid character 'Ã' looking for beginning of value"),
+            ("\"\n\"", "invalid character '\\n' in string"),
+            ("\"\\x\"", "invalid escape sequence `\\x` in string"),
+            ("\"\\é\"", "invalid escape sequence \"\\\\\\xc3\" in string"),
+            ("\"\\`\"", "invalid escape sequence \"\\\\`\" in string"),
+            ("\"\\u12\"", "invalid escape sequence `\\u12\"` in string"),
+            ("\"\\u12zz34", "invalid escape sequence `\\u12zz` in string"),
+            ("\"\\u12", "unexpected end of JSON input"),
+            ("\"\\", "unexpected end of JSON input"),
+            ("é", "invalid character 'é' looking for beginning of value"),
+            ("\u{feff}{}", "invalid character '\\ufeff' looking for beginning of value"),
             ("1e999", "json: cannot unmarshal number 1e999 into Go value of type float64"),
         ] {
             assert_eq!(error(text), message, "{text}");
         }
-        assert_eq!(read(b"[1 2]").unwrap_err().offset(), 4);
+        let invalid = read(b"[\xe4\xb8]").unwrap_err();
+        assert_eq!(invalid.to_string(), "invalid character '\\xe4' looking for beginning of value");
+        let offset = |text: &str| read(text.as_bytes()).unwrap_err().offset();
+        assert_eq!((offset("[1 2]"), offset("[1,é]"), offset("\"\\u12zz34")), (4, 5, 7));
+    }
+
+    #[test]
+    fn a_number_that_is_too_large_is_zero_and_the_first_is_named_by_its_path() {
+        let text = br#"{"a":1,"b":{"x/y":[0,{"c\u0064":1E400}]},"c":-1e999}"#;
+        let (node, problem) = read_partly(text).unwrap();
+        assert_eq!(node.get("c"), Some(&Node::Float(0.0)));
+        let problem = problem.unwrap();
+        assert_eq!(
+            problem.to_string(),
+            "json: cannot unmarshal number 1E400 into Go struct field .b.x~1y.1.cd of type float64"
+        );
+        assert_eq!(
+            problem.kubernetes_text(),
+            "json: cannot unmarshal number 1E400 into Go value of type float64"
+        );
+        assert_eq!(error("[1,1e400]"), "json: cannot unmarshal number 1e400 into .1 of type float64");
+    }
+
+    #[test]
+    fn kubernetes_keeps_the_texts_of_older_go() {
+        for (text, message) in [
+            ("-", "invalid character ' ' in numeric literal"),
+            ("tru", "invalid character ' ' in literal true (expecting 'e')"),
+            ("1.x", "invalid character 'x' after decimal point in numeric literal"),
+            ("1ex", "invalid character 'x' in exponent of numeric literal"),
+            ("[1 2]", "invalid character '2' after array element"),
+            ("\"\n\"", "invalid character '\\n' in string literal"),
+            ("\"\\x\"", "invalid character 'x' in string escape code"),
+            ("\"\\u12\"", "invalid character '\"' in \\u hexadecimal character escape"),
+            ("\"\\", "invalid character ' ' in string escape code"),
+            ("é", "invalid character 'Ã' looking for beginning of value"),
+        ] {
+            assert_eq!(read(text.as_bytes()).unwrap_err().kubernetes_text(), message, "{text}");
+        }
     }
 
     #[test]
@@ -349,6 +405,6 @@ mod tests {
         });
         thread.unwrap().join().unwrap();
         let too_deep = "[".repeat(MAX_DEPTH + 1);
-        assert_eq!(error(&too_deep), "invalid character '[' exceeded max depth");
+        assert_eq!(error(&too_deep), "exceeded max depth");
     }
 }

@@ -24,36 +24,37 @@ impl<'t> Scanner<'t> {
         None
     }
 
-    /// The error about the current byte, or about the end of the text where white space would have been accepted.
+    /// The error about the current character, or about the end of the text.
     pub(super) fn unexpected(&self, context: &str) -> Error {
         match self.text.get(self.at) {
-            Some(&byte) => self.invalid(byte, context, self.at + 1),
+            Some(&byte) => self.invalid(byte, context, context),
             None => self.ended(),
         }
     }
 
-    /// The error about the current byte inside a token. Go feeds a space at the end of the text, so a token that
-    /// cannot contain one is reported by that space.
-    fn unexpected_in_token(&self, context: &str) -> Error {
+    /// The error about the current character inside a token. `older` is the context in older texts.
+    fn unexpected_in_token(&self, context: &str, older: &str) -> Error {
         match self.text.get(self.at) {
-            Some(&byte) => self.invalid(byte, context, self.at + 1),
-            // A decoder of a stream waits for more input instead of feeding the space.
-            None if self.stream => self.ended(),
-            None => self.invalid(b' ', context, self.text.len()),
+            Some(&byte) => self.invalid(byte, context, older),
+            None => self.ended_in_token(older),
         }
     }
 
-    fn invalid(&self, byte: u8, context: &str, offset: usize) -> Error {
-        let mut message = String::from("invalid character '");
-        match byte {
-            // Go's `quoteChar`: single quotes around, so that one is escaped and a double quote is not.
-            b'\'' => message.push_str("\\'"),
-            b'"' => message.push('"'),
-            _ => quote::push_escaped(char::from(byte), '"', false, &mut message),
+    /// The error about nesting that is too deep.
+    pub(super) fn too_deep(&self, bracket: char) -> Error {
+        let message = "exceeded max depth";
+        let older = format!("invalid character '{bracket}' {message}");
+        Error::new(ErrorKind::Syntax, message, self.at + 1).with_kubernetes(older)
+    }
+
+    fn invalid(&self, byte: u8, context: &str, older: &str) -> Error {
+        let (character, length) = quoted_character(&self.text[self.at..]);
+        let message = format!("invalid character {character} {context}");
+        let error = Error::new(ErrorKind::Syntax, message, self.at + length);
+        if byte.is_ascii() && context == older {
+            return error;
         }
-        message.push_str("' ");
-        message.push_str(context);
-        Error::new(ErrorKind::Syntax, message, offset)
+        error.with_kubernetes(older_text(byte, older))
     }
 
     fn ended(&self) -> Error {
@@ -61,12 +62,18 @@ impl<'t> Scanner<'t> {
         Error::new(ErrorKind::Syntax, message, self.text.len())
     }
 
+    /// The end of the text inside a token. Older Go feeds a space there, unless it waits for more of a stream, so a token that
+    /// cannot contain one is reported by that space.
+    fn ended_in_token(&self, older: &str) -> Error {
+        if self.stream { self.ended() } else { self.ended().with_kubernetes(older_text(b' ', older)) }
+    }
+
     /// Consumes the rest of `true`, `false` or `null`, from its first letter.
     pub(super) fn word(&mut self, word: &'static str) -> Result<(), Error> {
         for expected in word.bytes() {
             if self.text.get(self.at) != Some(&expected) {
                 let context = format!("in literal {word} (expecting '{}')", char::from(expected));
-                return Err(self.unexpected_in_token(&context));
+                return Err(self.unexpected_in_token(&context, &context));
             }
             self.at += 1;
         }
@@ -82,7 +89,7 @@ impl<'t> Scanner<'t> {
         match self.text.get(self.at) {
             Some(b'0') => self.at += 1,
             Some(b'1'..=b'9') => self.digits(),
-            _ => return Err(self.unexpected_in_token("in numeric literal")),
+            _ => return Err(self.unexpected_in_token(NUMERIC, NUMERIC)),
         }
         if self.text.get(self.at) == Some(&b'.') {
             self.at += 1;
@@ -104,9 +111,9 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    fn some_digits(&mut self, context: &str) -> Result<(), Error> {
+    fn some_digits(&mut self, older: &str) -> Result<(), Error> {
         if !matches!(self.text.get(self.at), Some(b'0'..=b'9')) {
-            return Err(self.unexpected_in_token(context));
+            return Err(self.unexpected_in_token(NUMERIC, older));
         }
         self.digits();
         Ok(())
@@ -125,7 +132,7 @@ impl<'t> Scanner<'t> {
                     self.at += 1;
                     self.escape()?;
                 }
-                Some(0..0x20) => return Err(self.unexpected_in_token("in string literal")),
+                Some(0..0x20) => return Err(self.unexpected_in_token("in string", "in string literal")),
                 Some(_) => self.at += 1,
                 None => return Err(self.ended()),
             }
@@ -145,18 +152,60 @@ impl<'t> Scanner<'t> {
         match self.text.get(self.at) {
             Some(b'b' | b'f' | b'n' | b'r' | b't' | b'\\' | b'/' | b'"') => self.at += 1,
             Some(b'u') => {
+                let start = self.at - 1;
                 self.at += 1;
                 for _ in 0..4 {
                     if !self.text.get(self.at).is_some_and(u8::is_ascii_hexdigit) {
-                        return Err(self.unexpected_in_token("in \\u hexadecimal character escape"));
+                        return Err(self.bad_escape(start, 6, "in \\u hexadecimal character escape"));
                     }
                     self.at += 1;
                 }
             }
-            _ => return Err(self.unexpected_in_token("in string escape code")),
+            _ => return Err(self.bad_escape(self.at - 1, 2, "in string escape code")),
         }
         Ok(())
     }
+
+    /// The error about the escape of `length` bytes from `start` on.
+    fn bad_escape(&self, start: usize, length: usize, older: &str) -> Error {
+        let Some(&byte) = self.text.get(self.at) else { return self.ended_in_token(older) };
+        let end = self.text.len().min(start + length);
+        let escape = &self.text[start..end];
+        let is_plain = |character: char| {
+            character != '`'
+                && character != char::REPLACEMENT_CHARACTER
+                && !character.is_whitespace()
+                && quote::is_print(character)
+        };
+        let shown = match std::str::from_utf8(escape) {
+            Ok(text) if text.chars().all(is_plain) => format!("`{text}`"),
+            _ => quote::quote(escape),
+        };
+        Error::new(ErrorKind::Syntax, format!("invalid escape sequence {shown} in string"), end)
+            .with_kubernetes(older_text(byte, older))
+    }
+}
+
+/// The context of errors inside of numbers.
+const NUMERIC: &str = "in numeric literal";
+
+/// Go's `strconv.QuoteRune` of the first character, and its length in bytes.
+fn quoted_character(text: &[u8]) -> (String, usize) {
+    let start = &text[..text.len().min(4)];
+    let first = start.utf8_chunks().next().and_then(|chunk| chunk.valid().chars().next());
+    let Some(character) = first else {
+        return (format!("'\\x{:02x}'", text.first().copied().unwrap_or_default()), 1);
+    };
+    let mut quoted = String::from("'");
+    quote::push_escaped(character, '\'', false, &mut quoted);
+    quoted.push('\'');
+    (quoted, character.len_utf8())
+}
+
+/// The text of Go before 1.27, which takes each byte for a character.
+fn older_text(byte: u8, context: &str) -> String {
+    let (quoted, _) = quoted_character(char::from(byte).encode_utf8(&mut [0; 4]).as_bytes());
+    format!("invalid character {quoted} {context}")
 }
 
 /// Resolves the escapes of a checked string. Each invalid UTF-8 byte becomes U+FFFD, as in Go.

@@ -116,7 +116,7 @@ impl<'l> Writer<'l> {
             self.valid(chunk.valid());
             // One for each byte, as Go does; Rust's lossy conversion writes one for each sequence.
             for _ in chunk.invalid() {
-                self.out.extend_from_slice(b"\\ufffd");
+                self.out.extend_from_slice("\u{fffd}".as_bytes());
             }
         }
         self.out.push(b'"');
@@ -264,7 +264,7 @@ mod tests {
         let node = Node::Str(Str::new(b"<&>\"\\\n\x08\x01\x7f\xff\xe2\x80\xa8\xc3\xa9"));
         assert_eq!(
             write(&node).unwrap(),
-            "\"\\u003c\\u0026\\u003e\\\"\\\\\\n\\b\\u0001\x7f\\ufffd\\u2028é\"".as_bytes()
+            "\"\\u003c\\u0026\\u003e\\\"\\\\\\n\\b\\u0001\x7f\u{fffd}\\u2028é\"".as_bytes()
         );
         assert_eq!(write_raw(&Node::from("<a>")).unwrap(), b"\"<a>\"");
     }

@@ -177,11 +177,9 @@ fn check_email(text: &str) -> Checked {
     if local.len() > 64 {
         return refuse("local part more than 64 characters long");
     }
-    if local.len() > 1 && local.starts_with('"') {
-        let mut inner = local[1..].chars();
-        // The library checks the opening quote twice and never the closing one, but drops the last character anyway.
-        inner.next_back();
-        if inner.as_str().contains(['\\', '"']) {
+    let quoted = local.strip_prefix('"').and_then(|local| local.strip_suffix('"'));
+    if let Some(inner) = quoted {
+        if inner.contains(['\\', '"']) {
             return refuse("backslash and quote are not allowed within quoted local part");
         }
     } else if local.starts_with('.') {

@@ -36,7 +36,7 @@ pub(super) fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
                 return Err(Failure::usage(text));
             }
         };
-    let seconds = invocation.environment.source_date_epoch().unwrap_or_else(clock::now);
+    let seconds = invocation.environment.source_date_epoch().unwrap_or_default().unwrap_or_else(clock::now);
     let context = PageContext {
         invocation,
         day: GoTime::from_unix(seconds, 0, Zone::local()).format("2-Jan-2006"),

@@ -62,9 +62,9 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     Ok(index.write(&folder.join("index.yaml"), json)?)
 }
 
-/// The time of the index; `SOURCE_DATE_EPOCH` makes it reproducible.
+/// The time of the index; `SOURCE_DATE_EPOCH` makes it reproducible. Helm does not read it here, so a bad one is no error.
 fn now(invocation: &Invocation<'_>) -> Timestamp {
-    match invocation.environment.source_date_epoch() {
+    match invocation.environment.source_date_epoch().unwrap_or_default() {
         Some(seconds) => Timestamp::from_unix(seconds, 0),
         None => clock::timestamp(),
     }

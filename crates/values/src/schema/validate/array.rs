@@ -26,15 +26,15 @@ impl Validation<'_, '_, '_> {
         for (index, (id, node)) in rules.first.iter().zip(list).enumerate() {
             self.check_inside(*id, node, InstancePath::Index(self.at, index));
         }
-        let rest = &list[rules.first.len().min(list.len())..];
+        let first = rules.first.len().min(list.len());
+        let rest = &list[first..];
         match rules.rest {
             Some(Additional::Allowed(false)) if !rest.is_empty() => {
                 self.fail(|| format!("last {} additionalItem(s) not allowed", count(rest.len() as i64)));
             }
             Some(Additional::Schema(id)) => {
-                // Helm's library restarts the index at zero here, so the messages must too.
                 for (index, node) in rest.iter().enumerate() {
-                    self.check_inside(id, node, InstancePath::Index(self.at, index));
+                    self.check_inside(id, node, InstancePath::Index(self.at, first + index));
                 }
             }
             _ => {}
@@ -107,22 +107,14 @@ fn duplicates(list: &[Node], most: u64, work: &mut u64) -> Option<(usize, usize)
     None
 }
 
-/// Hashes a value so that equal values (`same`) have equal hashes, and returns the work. A string that spells a number
-/// is hashed as the number, because they can be equal.
+/// Hashes a value so that equal values (`same`) have equal hashes, and returns the work.
 fn fingerprint(node: &Node, hasher: &mut DefaultHasher) -> u64 {
-    let number = match node {
-        Node::Int(_) | Node::Float(_) => Decimal::from_node(node),
-        Node::Str(text) if text.as_bytes().first().is_some_and(|byte| !byte.is_ascii_alphabetic()) => {
-            text.as_str().and_then(Decimal::parse)
-        }
-        _ => None,
-    };
-    if let Some(number) = number {
-        number.hash(hasher);
-        return 4;
-    }
     match node {
-        Node::Nil | Node::Int(_) | Node::Float(_) => 1,
+        Node::Nil => 1,
+        Node::Int(_) | Node::Float(_) => {
+            Decimal::from_node(node).hash(hasher);
+            4
+        }
         Node::Bool(value) => {
             value.hash(hasher);
             1
@@ -162,10 +154,6 @@ fn same(a: &Node, b: &Node) -> bool {
             let number = Decimal::from_node(a);
             number.is_some() && number == Decimal::from_node(b)
         }
-        (Node::Int(_) | Node::Float(_), Node::Str(text)) => {
-            let spelled = text.as_str().and_then(Decimal::parse);
-            spelled.is_some() && Decimal::from_node(a) == spelled
-        }
         (Node::List(a), Node::List(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
         (Node::Map(a), Node::Map(b)) => {
             a.len() == b.len() && a.iter().zip(b.iter()).all(|((k, a), (l, b))| k == l && same(a, b))
@@ -193,11 +181,10 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_the_text_before_it_that_spells_it_and_not_the_one_after() {
-        assert_eq!(found(r#"["+1.0", 1]"#), Some((0, 1)));
-        assert_eq!(found(r#"[1, "1.0"]"#), None);
-        assert_eq!(found(r#"[["1"], [1]]"#), Some((0, 1)));
-        assert_eq!(found(r#"[[1], ["1"]]"#), None);
+    fn a_text_that_spells_a_number_is_not_the_number() {
+        for text in [r#"["1", 1]"#, r#"[1, "1"]"#, r#"[["1"], [1]]"#, r#"[[1], ["1"]]"#] {
+            assert_eq!(found(text), None, "{text}");
+        }
     }
 
     #[test]
@@ -209,11 +196,10 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_spell_one_number_in_many_ways_end_at_the_limit() {
-        let list: Vec<Node> =
-            (0..2_000).map(|zeros| Node::from(format!("1.{}", "0".repeat(zeros)))).collect();
+    fn comparing_long_items_ends_at_the_limit() {
+        let item = Node::List((0..2_000).map(Node::Int).collect());
         let mut work = 0;
-        assert_eq!(duplicates(&list, 100_000, &mut work), None);
-        assert!(work > 100_000);
+        assert_eq!(duplicates(&[item.clone(), item], 10_000, &mut work), None);
+        assert!(work > 10_000);
     }
 }

@@ -86,12 +86,12 @@ impl Validation<'_, '_, '_> {
         }
     }
 
-    /// Validates the name of a property, as a string without a location in the instance.
+    /// Validates the name of a property, as a string whose own failures have no location in the instance.
     fn check_name(&mut self, id: SchemaId, name: &Str) {
         if let Err(failure) = self.validator.validate_alone(id, &Node::Str(name.clone()), self.brief) {
             let message = format!("invalid propertyName {}", quoted(name.as_bytes()));
-            let causes = failure.into_group();
-            self.failures.push(Failure { message, causes, ..Failure::default() });
+            let (at, causes) = (self.at.pointer(), failure.into_group());
+            self.failures.push(Failure { message, at, causes, ..Failure::default() });
         }
     }
 

@@ -125,13 +125,13 @@ fn same_type(node: &Node, doc: &Doc) -> bool {
     )
 }
 
-/// Whether a value equals a constant of a schema. As in Helm, a number also equals a string that spells it.
+/// Whether a value equals a constant of a schema.
 fn equal(node: &Node, doc: &Doc) -> bool {
     match (node, doc) {
         (Node::Nil, Doc::Nil) => true,
         (Node::Bool(a), Doc::Bool(b)) => a == b,
         (Node::Str(a), Doc::Text(b)) => a == b,
-        (Node::Int(_) | Node::Float(_), Doc::Number(text) | Doc::Text(text)) => {
+        (Node::Int(_) | Node::Float(_), Doc::Number(text)) => {
             let wanted = text.as_str().and_then(Decimal::parse);
             wanted.is_some() && Decimal::from_node(node) == wanted
         }
