@@ -154,7 +154,8 @@ fn libraries(reference: &Path, other: &Path) -> Result<Changes> {
     let (before, after) = (modules(reference)?, modules(other)?);
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     let mut changes = Changes { compared: names.len(), ..Changes::default() };
-    let moved: Vec<&String> = names.into_iter().filter(|name| before.get(*name) != after.get(*name)).collect();
+    let moved: Vec<&String> =
+        names.into_iter().filter(|name| before.get(*name) != after.get(*name)).collect();
     let mut text = String::new();
     for name in &moved {
         for (sign, version) in [('-', before.get(*name)), ('+', after.get(*name))] {
@@ -270,7 +271,9 @@ fn read_charts(shown: &str) -> Changes {
     let mut chart = "";
     for line in shown.lines() {
         match line.strip_prefix("    ") {
-            Some(difference) if !difference.starts_with("except ") && !difference.contains("remove it from") => {
+            Some(difference)
+                if !difference.starts_with("except ") && !difference.contains("remove it from") =>
+            {
                 let (case, text) = difference.split_once(": ").unwrap_or((difference, ""));
                 changes.add(format!("{chart} {case}"), format!("  {text}\n"));
             }
@@ -338,7 +341,9 @@ fn diff(before: &str, after: &str) -> String {
     while one < before.len() || other < after.len() {
         if one < before.len() && other < after.len() && before[one] == after[other] {
             (one, other) = (one + 1, other + 1);
-        } else if other == after.len() || (one < before.len() && common[one + 1][other] >= common[one][other + 1]) {
+        } else if other == after.len()
+            || (one < before.len() && common[one + 1][other] >= common[one][other + 1])
+        {
             let _ = writeln!(text, "- {}", before[one]);
             one += 1;
         } else {
@@ -358,7 +363,8 @@ mod tests {
 
     #[test]
     fn the_report_names_what_changed() {
-        let options = Options::read(&["v4.2.4".to_owned(), "--go".to_owned(), "go1.26.8".to_owned()]).unwrap();
+        let options =
+            Options::read(&["v4.2.4".to_owned(), "--go".to_owned(), "go1.26.8".to_owned()]).unwrap();
         assert_eq!((options.version.as_str(), options.toolchain.as_str()), ("v4.2.4", "go1.26.8"));
         assert!(Options::read(&[]).is_err() && Options::read(&["--fast".to_owned()]).is_err());
         let mut report = Report::new(&options);
@@ -379,12 +385,15 @@ mod tests {
 
     #[test]
     fn outputs_of_other_programs_are_read() {
-        let modules = read_modules("/x/helm: go1.27.2\n\tpath\thelm.sh/helm\n\tdep\tk8s.io/api\tv0.37.1\th1:x=\n");
+        let modules =
+            read_modules("/x/helm: go1.27.2\n\tpath\thelm.sh/helm\n\tdep\tk8s.io/api\tv0.37.1\th1:x=\n");
         assert_eq!(modules["go"], "go1.27.2");
         assert_eq!(modules["k8s.io/api"], "v0.37.1");
         let page = "x\n\nAvailable Commands:\n  create      new\n  help        Help\n  env         e\n\nFlags:\n  -h\n";
         assert_eq!(subcommands(page).collect::<Vec<_>>(), ["create", "env"]);
-        let charts = read_charts("a-1 1/2 (50.00 %)\n    default: stdout: line 3\nb-1 3/3 (100.00 %)\nrender 4/5 (80.00 %)\n");
+        let charts = read_charts(
+            "a-1 1/2 (50.00 %)\n    default: stdout: line 3\nb-1 3/3 (100.00 %)\nrender 4/5 (80.00 %)\n",
+        );
         assert_eq!((charts.compared, charts.list.len()), (5, 1));
         assert_eq!(charts.list[0].name, "a-1 default");
         let scenarios = read_scenarios(

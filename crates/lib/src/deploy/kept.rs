@@ -57,8 +57,7 @@ impl KeptObjects {
         }
         let number = |count: usize| format!("{count} resource(s) were not deleted because");
         if !self.not_owned.is_empty() {
-            let mut block =
-                format!("{} they are not owned by this release:\n", number(self.not_owned.len()));
+            let mut block = format!("{} they are not owned by this release:\n", number(self.not_owned.len()));
             for NotOwnedObject { id, .. } in &self.not_owned {
                 let _ = writeln!(block, "[{}] {}", id.kind, id.name);
             }
@@ -161,8 +160,10 @@ impl Ownership {
         }
         if !self.owned.is_empty() {
             let count = self.owned.len().to_string();
-            reporter
-                .debug("dry-run: resources would be deleted", &[("release", release), ("count", count.as_str())]);
+            reporter.debug(
+                "dry-run: resources would be deleted",
+                &[("release", release), ("count", count.as_str())],
+            );
         }
         for ObjectId { kind, name, namespace, .. } in &self.owned {
             let attributes = [("kind", kind.as_str()), ("name", name), ("namespace", namespace)];
