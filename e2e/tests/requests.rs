@@ -28,7 +28,9 @@ fn rolling_back_and_uninstalling_ask_for_nothing_twice() {
     let Some(env) = TestEnv::new("ask_for_nothing_twice") else { return };
     write_chart(&env);
     // Two of them ask other stores whether they have the name, too.
-    for (store, rollback, uninstall) in [(Store::Native, 26, 19 + OBJECTS), (Store::Secrets, 22, 15 + OBJECTS)] {
+    for (store, rollback, uninstall) in
+        [(Store::Native, 26, 19 + OBJECTS), (Store::Secrets, 22, 15 + OBJECTS)]
+    {
         let subject = TestRelease::new(&env, store, "web");
         subject.upgrade("one").succeeded();
         subject.upgrade("two").succeeded();

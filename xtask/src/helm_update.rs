@@ -17,7 +17,7 @@ use crate::record;
 use crate::shell::{cargo, corpus, output, print_line, program, root, run as run_command};
 
 /// The lines of a change that are shown; the rest is counted.
-const MAX_LINES: usize = 40;
+const MAX_LINES: usize = 120;
 
 /// The arguments of the task.
 struct Options {
@@ -27,8 +27,8 @@ struct Options {
     toolchain: String,
     /// Where the report is written.
     report: PathBuf,
-    /// Whether the scenarios are left out, which compile and link the tests of the program.
-    skip_scenarios: bool,
+    /// The sections that are left out.
+    skipped: Vec<String>,
 }
 
 impl Options {
@@ -37,7 +37,7 @@ impl Options {
             version: String::new(),
             toolchain: helm::TOOLCHAIN.to_owned(),
             report: root().join("target/helm-update.md"),
-            skip_scenarios: false,
+            skipped: Vec::new(),
         };
         let mut words = arguments.iter();
         while let Some(word) = words.next() {
@@ -45,9 +45,9 @@ impl Options {
             match word.as_str() {
                 "--go" => value()?.clone_into(&mut options.toolchain),
                 "--report" => options.report = value()?.into(),
-                "--skip-scenarios" => options.skip_scenarios = true,
+                "--skip" => options.skipped.push(section_named(value()?)?.to_owned()),
                 word if word.starts_with('-') => {
-                    bail!("unknown flag `{word}`; the flags are --go, --report and --skip-scenarios")
+                    bail!("unknown flag `{word}`; the flags are --go, --report and --skip")
                 }
                 version => version.clone_into(&mut options.version),
             }
@@ -65,24 +65,51 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let reference = helm::helm()?;
     let other = helm::of_version(&options.version, &options.toolchain)?;
     let mut report = Report::new(&options);
-    report.section("Libraries", &libraries(&reference, &other)?);
-    report.section("Help pages", &help_pages(&reference, &other)?);
-    report.section("Recorded cases", &cases(&other)?);
-    match corpus() {
-        Some(corpus) => report.section("Whole charts", &charts(&corpus, &other)?),
-        None => report.skip("Whole charts", "the corpus is not here (PINTLE_CORPUS or ../shared)"),
+    for (section, title) in SECTIONS {
+        if options.skipped.iter().any(|skipped| skipped == section) {
+            report.skip(title, "left out by --skip");
+        } else if let Some(changes) = compare(section, &reference, &other)? {
+            report.section(title, &changes);
+        } else {
+            report.skip(title, "the corpus is not here (PINTLE_CORPUS or ../shared)");
+        }
+        // After each, because the last ones compile for minutes.
+        report.write(&options.report)?;
     }
-    match options.skip_scenarios {
-        false => report.section("Scenarios", &scenarios(&other)?),
-        true => report.skip("Scenarios", "left out by --skip-scenarios"),
-    }
-    if let Some(folder) = options.report.parent() {
-        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    }
-    fs::write(&options.report, &report.text)
-        .with_context(|| format!("cannot write {}", options.report.display()))?;
     print_line(&format!("{}\nthe report is {}", report.summary, options.report.display()));
     Ok(())
+}
+
+/// The sections of the report, with their titles; the slow ones last.
+const SECTIONS: [(&str, &str); 5] = [
+    ("libraries", "Libraries"),
+    ("help", "Help pages"),
+    ("cases", "Recorded cases"),
+    ("charts", "Whole charts"),
+    ("scenarios", "Scenarios"),
+];
+
+fn section_named(name: &str) -> Result<&str> {
+    match SECTIONS.iter().any(|(section, _)| *section == name) {
+        true => Ok(name),
+        false => {
+            bail!("there is no section `{name}`; they are {}", SECTIONS.map(|(name, _)| name).join(", "))
+        }
+    }
+}
+
+/// Compares what a section is about. Returns `None` if the corpus is needed and missing.
+fn compare(section: &str, reference: &Path, other: &Path) -> Result<Option<Changes>> {
+    Ok(Some(match section {
+        "libraries" => libraries(reference, other)?,
+        "help" => help_pages(reference, other)?,
+        "cases" => cases(other)?,
+        "charts" => match corpus() {
+            Some(corpus) => charts(&corpus, other)?,
+            None => return Ok(None),
+        },
+        _ => scenarios(other)?,
+    }))
 }
 
 /// A change, with its name and what differs.
@@ -95,11 +122,13 @@ struct Change {
 #[derive(Default)]
 struct Changes {
     compared: usize,
+    differing: usize,
     list: Vec<Change>,
 }
 
 impl Changes {
     fn add(&mut self, name: impl Into<String>, text: String) {
+        self.differing += 1;
         self.list.push(Change { name: name.into(), text });
     }
 }
@@ -125,12 +154,19 @@ impl Report {
     }
 
     fn section(&mut self, title: &str, changes: &Changes) {
-        let count = format!("{} of {} differ", changes.list.len(), changes.compared);
+        let count = format!("{} of {} differ", changes.differing, changes.compared);
         let _ = write!(self.text, "\n## {title}\n\n{count}.\n");
         let _ = write!(self.summary, "{title}: {count}\n");
         for Change { name, text } in &changes.list {
             let _ = write!(self.text, "\n### `{name}`\n\n```diff\n{}```\n", shortened(text));
         }
+    }
+
+    fn write(&self, path: &Path) -> Result<()> {
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        }
+        fs::write(path, &self.text).with_context(|| format!("cannot write {}", path.display()))
     }
 
     fn skip(&mut self, title: &str, reason: &str) {
@@ -154,7 +190,8 @@ fn libraries(reference: &Path, other: &Path) -> Result<Changes> {
     let (before, after) = (modules(reference)?, modules(other)?);
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     let mut changes = Changes { compared: names.len(), ..Changes::default() };
-    let moved: Vec<&String> = names.into_iter().filter(|name| before.get(*name) != after.get(*name)).collect();
+    let moved: Vec<&String> =
+        names.into_iter().filter(|name| before.get(*name) != after.get(*name)).collect();
     let mut text = String::new();
     for name in &moved {
         for (sign, version) in [('-', before.get(*name)), ('+', after.get(*name))] {
@@ -166,6 +203,7 @@ fn libraries(reference: &Path, other: &Path) -> Result<Changes> {
     // One block for all: they are a list to read, not results to work on one by one.
     if !moved.is_empty() {
         changes.add(format!("{} modules", moved.len()), text);
+        changes.differing = moved.len();
     }
     Ok(changes)
 }
@@ -270,7 +308,9 @@ fn read_charts(shown: &str) -> Changes {
     let mut chart = "";
     for line in shown.lines() {
         match line.strip_prefix("    ") {
-            Some(difference) if !difference.starts_with("except ") && !difference.contains("remove it from") => {
+            Some(difference)
+                if !difference.starts_with("except ") && !difference.contains("remove it from") =>
+            {
                 let (case, text) = difference.split_once(": ").unwrap_or((difference, ""));
                 changes.add(format!("{chart} {case}"), format!("  {text}\n"));
             }
@@ -338,7 +378,9 @@ fn diff(before: &str, after: &str) -> String {
     while one < before.len() || other < after.len() {
         if one < before.len() && other < after.len() && before[one] == after[other] {
             (one, other) = (one + 1, other + 1);
-        } else if other == after.len() || (one < before.len() && common[one + 1][other] >= common[one][other + 1]) {
+        } else if other == after.len()
+            || (one < before.len() && common[one + 1][other] >= common[one][other + 1])
+        {
             let _ = writeln!(text, "- {}", before[one]);
             one += 1;
         } else {
@@ -358,9 +400,14 @@ mod tests {
 
     #[test]
     fn the_report_names_what_changed() {
-        let options = Options::read(&["v4.2.4".to_owned(), "--go".to_owned(), "go1.26.8".to_owned()]).unwrap();
+        let options =
+            Options::read(&["v4.2.4".to_owned(), "--go".to_owned(), "go1.26.8".to_owned()]).unwrap();
         assert_eq!((options.version.as_str(), options.toolchain.as_str()), ("v4.2.4", "go1.26.8"));
         assert!(Options::read(&[]).is_err() && Options::read(&["--fast".to_owned()]).is_err());
+        let skipping =
+            |name: &str| Options::read(&["v4.2.4".to_owned(), "--skip".to_owned(), name.to_owned()]);
+        assert_eq!(skipping("charts").unwrap().skipped, ["charts"]);
+        assert!(skipping("all").is_err());
         let mut report = Report::new(&options);
         let mut changes = Changes { compared: 2, ..Changes::default() };
         changes.add("helm history", diff("a\nb\nc\n", "a\nx\nc\nd\n"));
@@ -373,18 +420,21 @@ mod tests {
             report.text
         );
         assert_eq!(report.summary, "Help pages: 1 of 2 differ\n");
-        let long: String = (0..100).map(|number| format!("+ {number}\n")).collect();
+        let long: String = (0..180).map(|number| format!("+ {number}\n")).collect();
         assert!(shortened(&long).ends_with("… 60 more lines\n"));
     }
 
     #[test]
     fn outputs_of_other_programs_are_read() {
-        let modules = read_modules("/x/helm: go1.27.2\n\tpath\thelm.sh/helm\n\tdep\tk8s.io/api\tv0.37.1\th1:x=\n");
+        let modules =
+            read_modules("/x/helm: go1.27.2\n\tpath\thelm.sh/helm\n\tdep\tk8s.io/api\tv0.37.1\th1:x=\n");
         assert_eq!(modules["go"], "go1.27.2");
         assert_eq!(modules["k8s.io/api"], "v0.37.1");
         let page = "x\n\nAvailable Commands:\n  create      new\n  help        Help\n  env         e\n\nFlags:\n  -h\n";
         assert_eq!(subcommands(page).collect::<Vec<_>>(), ["create", "env"]);
-        let charts = read_charts("a-1 1/2 (50.00 %)\n    default: stdout: line 3\nb-1 3/3 (100.00 %)\nrender 4/5 (80.00 %)\n");
+        let charts = read_charts(
+            "a-1 1/2 (50.00 %)\n    default: stdout: line 3\nb-1 3/3 (100.00 %)\nrender 4/5 (80.00 %)\n",
+        );
         assert_eq!((charts.compared, charts.list.len()), (5, 1));
         assert_eq!(charts.list[0].name, "a-1 default");
         let scenarios = read_scenarios(

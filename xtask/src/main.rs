@@ -88,7 +88,7 @@ cargo xtask TASK
                          compare the output of kubectl and Helm on the embedded cluster and a real one, or record the latter
   helm-clients [SCENARIO]
                          run helmfile, kustomize and plugins of Helm with the real Helm and with ours, and compare
-  helm-update VERSION [--go TOOLCHAIN] [--report FILE] [--skip-scenarios]
+  helm-update VERSION [--go TOOLCHAIN] [--report FILE] [--skip SECTION]…
                          build another version of Helm and report what differs from the reference: libraries, help pages,
                          recorded cases, whole charts and scenarios (docs/contributing/following-helm.md)
   gen [VERSION …]        generate the tables of built-in kinds (crates/embedded/tables) from real API servers, of all

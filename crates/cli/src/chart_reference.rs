@@ -136,7 +136,8 @@ const PRINT_DATA: [&str; 2] = ["template", "show"];
 /// data; called as `pintle`, they always go to standard error.
 fn notice(invocation: &mut Invocation<'_>, getter: &Getter) -> Result<(), Failure> {
     let notices = getter.registries().map(Registries::take_notices).unwrap_or_default();
-    let prints_data = invocation.command_path.path.split(' ').nth(1).is_some_and(|name| PRINT_DATA.contains(&name));
+    let prints_data =
+        invocation.command_path.path.split(' ').nth(1).is_some_and(|name| PRINT_DATA.contains(&name));
     match invocation.personality {
         Personality::Helm if !prints_data => invocation.ui.print(&notices),
         _ => {

@@ -85,12 +85,8 @@ fn a_rollback_has_a_description_and_the_history_says_where_it_went() {
     }
     let table = run("history a --show-rollback-revision");
     let cells = |line: &str| -> Vec<String> { line.split('\t').map(|cell| cell.trim().to_owned()).collect() };
-    let rows: Vec<(String, String)> = table
-        .lines()
-        .skip(2)
-        .map(cells)
-        .map(|row| (row[5].clone(), row[6].clone()))
-        .collect();
+    let rows: Vec<(String, String)> =
+        table.lines().skip(2).map(cells).map(|row| (row[5].clone(), row[6].clone())).collect();
     let row = |number: &str, text: &str| (number.to_owned(), text.to_owned());
     assert_eq!(
         rows,

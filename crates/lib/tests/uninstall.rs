@@ -5,8 +5,8 @@
 use pintle::cluster::WriteParams;
 use pintle::objects::ObjectId;
 use pintle::ops::{
-    InstallRequest, PlanRequest, PlannedAction, RollbackRequest, UninstallRequest, check_rollback_description,
-    history, install, plan, rollback, uninstall, upgrade,
+    InstallRequest, PlanRequest, PlannedAction, RollbackRequest, UninstallRequest,
+    check_rollback_description, history, install, plan, rollback, uninstall, upgrade,
 };
 use pintle::release::{Status, VersionRef};
 use pintle::{Error, ObjectProgress, Reporter, Session, Silent};
@@ -56,15 +56,23 @@ async fn an_object_without_the_owner_s_label_outlives_the_release_and_its_record
         let outcome = uninstall(&session, &request, &mut lines).await.unwrap().unwrap();
         assert_eq!(
             lines.0,
-            ["level=WARN msg=\"skipping delete of resource not owned by this release\" kind=ConfigMap name=web-extra \
-              namespace=default release=web"]
+            [
+                "level=WARN msg=\"skipping delete of resource not owned by this release\" kind=ConfigMap name=web-extra \
+              namespace=default release=web"
+            ]
         );
         let kept: Vec<&str> = outcome.kept.not_owned.iter().map(|object| object.id.name.as_str()).collect();
-        assert_eq!((kept.as_slice(), outcome.kept.not_owned[0].owner.as_ref()), (["web-extra"].as_slice(), None));
+        assert_eq!(
+            (kept.as_slice(), outcome.kept.not_owned[0].owner.as_ref()),
+            (["web-extra"].as_slice(), None)
+        );
         assert!(outcome.kept.by_policy.is_empty() && outcome.kept.not_verified.is_empty());
         assert!(env.versions(driver, "web").await.is_empty());
         assert!(env.object("v1", "ConfigMap", "web").await.is_none(), "{driver:?}");
-        assert!(env.object("v1", "ConfigMap", "web-extra").await.is_some(), "{driver:?}: the garbage collector");
+        assert!(
+            env.object("v1", "ConfigMap", "web-extra").await.is_some(),
+            "{driver:?}: the garbage collector"
+        );
     }
 }
 
@@ -119,7 +127,11 @@ async fn an_object_that_cannot_be_read_is_kept_with_the_reason() {
             "{:?}",
             lines.0
         );
-        assert!(lines.0[1].contains("would skip resource (ownership could not be verified)"), "{:?}", lines.0);
+        assert!(
+            lines.0[1].contains("would skip resource (ownership could not be verified)"),
+            "{:?}",
+            lines.0
+        );
         let outcome = uninstall(&session, &away(), &mut Silent).await.unwrap().unwrap();
         assert_eq!(outcome.kept, dry.kept);
         assert!(outcome.kept.not_verified[0].reason.contains("refused"), "{:?}", outcome.kept);
@@ -154,7 +166,10 @@ async fn undoing_a_failed_install_keeps_what_may_not_be_its_own() {
     let error = install(&session, &request, &mut reporter).await.unwrap_err();
     assert!(matches!(error, Error::RolledBack { .. }), "{error}");
     let lines = reporter.lines.0.join("\n");
-    assert!(lines.contains("because ownership could not be verified\" kind=ConfigMap name=web-extra"), "{lines}");
+    assert!(
+        lines.contains("because ownership could not be verified\" kind=ConfigMap name=web-extra"),
+        "{lines}"
+    );
     assert!(env.object("v1", "ConfigMap", "web").await.is_none());
     assert!(env.object("v1", "ConfigMap", "web-extra").await.is_some());
 }

@@ -33,7 +33,7 @@ pub enum DeletionRule {
     #[default]
     ByLivePolicy,
     /// All, without reading the live objects: uninstall. Helm reads the policy from the manifest then (see
-    /// [`removal`](crate::removal)), and an object that is gone already is not an error.
+    /// [`removal`](crate::removal)), and the owner right before the deletion; an object that is gone already is not an error.
     All,
 }
 

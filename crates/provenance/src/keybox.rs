@@ -32,10 +32,14 @@ pub(crate) fn keys(data: &[u8]) -> Result<Vec<u8>, String> {
         }
         let Some(blob) = rest.get(..size) else {
             let left = rest.len();
-            return Err(format!("blob at offset {at} has length {size} exceeding the {left} remaining bytes"));
+            return Err(format!(
+                "blob at offset {at} has length {size} exceeding the {left} remaining bytes"
+            ));
         };
         if blob[4] == OPENPGP {
-            keys.extend_from_slice(openpgp_key(blob).map_err(|what| format!("OpenPGP blob at offset {at} {what}"))?);
+            keys.extend_from_slice(
+                openpgp_key(blob).map_err(|what| format!("OpenPGP blob at offset {at} {what}"))?,
+            );
         }
         at += size;
     }
@@ -51,7 +55,8 @@ fn openpgp_key(blob: &[u8]) -> Result<&[u8], &'static str> {
         return Err("is too short");
     }
     let (at, length) = (number(blob, 8), number(blob, 12));
-    let key = at.checked_add(length).and_then(|end| blob.get(at..end)).ok_or("has an out-of-range keyblock")?;
+    let key =
+        at.checked_add(length).and_then(|end| blob.get(at..end)).ok_or("has an out-of-range keyblock")?;
     Ok(if blob[7] & EPHEMERAL == 0 { key } else { &[] })
 }
 

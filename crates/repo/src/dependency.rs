@@ -253,9 +253,7 @@ impl<'g> DependencySource<'g> {
             let line = match outcome {
                 Ok(skipped) => {
                     refreshed.insert(entry.name.clone());
-                    output
-                        .log
-                        .extend(skipped.iter().map(|one| one.log_line(&entry.url)));
+                    output.log.extend(skipped.iter().map(|one| one.log_line(&entry.url)));
                     format!("...Successfully got an update from the {name} chart repository")
                 }
                 Err(error) => {

@@ -48,7 +48,8 @@ fn entries_that_are_wrong_by_themselves_are_left_out_and_told() {
     let text = "apiVersion: v1\nentries:\n  a:\n  - null\n  - {name: a, version: x}\n  - {name: a, version: 1.0.0}\n  \
                 - {name: a, version: 0.9.0, dependencies: [{name: b}, {name: b}]}\n  b:\n";
     let index = Cached::parse(text.as_bytes()).expect("an index");
-    let error: Vec<String> = index.skipped.iter().map(|skipped| skipped.log_line("SRC").to_string()).collect();
+    let error: Vec<String> =
+        index.skipped.iter().map(|skipped| skipped.log_line("SRC").to_string()).collect();
     assert_eq!(
         error,
         [

@@ -63,7 +63,8 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         if let Some(mut uninstalled) = uninstalled {
             if request.dry_run && invocation.personality == Personality::Helm {
                 // Helm's dry run only warns about the others.
-                uninstalled.kept = KeptObjects { by_policy: uninstalled.kept.by_policy, ..KeptObjects::default() };
+                uninstalled.kept =
+                    KeptObjects { by_policy: uninstalled.kept.by_policy, ..KeptObjects::default() };
             }
             print_kept(invocation, &uninstalled.kept)?;
         }

@@ -56,8 +56,7 @@ impl KeptObjects {
         }
         let number = |count: usize| format!("{count} resource(s) were not deleted because");
         if !self.not_owned.is_empty() {
-            let mut block =
-                format!("{} they are not owned by this release:\n", number(self.not_owned.len()));
+            let mut block = format!("{} they are not owned by this release:\n", number(self.not_owned.len()));
             for NotOwnedObject { id, .. } in &self.not_owned {
                 let _ = writeln!(block, "[{}] {}", id.kind, id.name);
             }
@@ -115,7 +114,8 @@ impl Ownership {
 
     /// Those of the objects that the release owns, in their order.
     pub(crate) fn owned_of(&self, ids: &[ObjectId]) -> Vec<ObjectId> {
-        ids.iter().filter(|id| self.owned.contains(id)).cloned().collect()
+        let owned: BTreeSet<&ObjectId> = self.owned.iter().collect();
+        ids.iter().filter(|id| owned.contains(id)).cloned().collect()
     }
 
     /// Logs what becomes of each object, in Helm's words: a warning for those that are not deleted.
@@ -131,9 +131,9 @@ impl Ownership {
             let text = "skipping delete of resource because ownership could not be verified";
             reporter.log_listed(LogLine::warn(text, attributes));
         }
-        for id in &self.owned {
-            let attributes = [("kind", id.kind.as_str()), ("name", &id.name), ("namespace", &id.namespace)];
-            let attributes = [&attributes[..], &[("release", release)]].concat();
+        for ObjectId { kind, name, namespace, .. } in &self.owned {
+            let attributes =
+                [("kind", kind.as_str()), ("name", name), ("namespace", namespace), ("release", release)];
             reporter.debug("deleting resource owned by this release", &attributes);
         }
     }
@@ -160,10 +160,13 @@ impl Ownership {
         }
         if !self.owned.is_empty() {
             let count = self.owned.len().to_string();
-            reporter.debug("dry-run: resources would be deleted", &[("release", release), ("count", &count)]);
+            reporter.debug(
+                "dry-run: resources would be deleted",
+                &[("release", release), ("count", count.as_str())],
+            );
         }
-        for id in &self.owned {
-            let attributes = [("kind", id.kind.as_str()), ("name", &id.name), ("namespace", &id.namespace)];
+        for ObjectId { kind, name, namespace, .. } in &self.owned {
+            let attributes = [("kind", kind.as_str()), ("name", name), ("namespace", namespace)];
             reporter.debug("dry-run: would delete resource", &attributes);
         }
     }

@@ -138,8 +138,8 @@ impl ThreeWayState {
         })
     }
 
-    /// Returns the state of an uninstall: nothing is desired. The live objects are not read, because a deletion does not
-    /// depend on them.
+    /// Returns the state of an uninstall: nothing is desired. The live objects are not read here: who owns them is checked
+    /// right before they are deleted, after the hooks.
     ///
     /// # Errors
     /// Groups or subcharts that depend on each other.

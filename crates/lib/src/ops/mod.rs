@@ -68,6 +68,8 @@ mod unlock;
 mod upgrade;
 
 #[cfg(feature = "cluster")]
+pub use crate::deploy::{KeptObjects, NotOwnedObject, UnverifiedObject};
+#[cfg(feature = "cluster")]
 pub use adopt::{AdoptRequest, Adopted, adopt};
 pub use chart_input::ChartInput;
 #[cfg(feature = "embedded")]
@@ -134,8 +136,6 @@ pub use status::{ResourceView, StatusReport, status, stored_labels};
 pub use template::{Layout, TemplateRequest, Templated, shown_only, template};
 #[cfg(feature = "cluster")]
 pub use test::{PodLog, TestRequest, Tested, test};
-#[cfg(feature = "cluster")]
-pub use crate::deploy::{KeptObjects, NotOwnedObject, UnverifiedObject};
 #[cfg(feature = "cluster")]
 pub use uninstall::{HistoryPrecondition, UninstallRequest, Uninstalled, uninstall};
 #[cfg(feature = "unittest")]

@@ -131,8 +131,11 @@ async fn test_logs(
     request: &TestRequest,
     version: &ReleaseVersion,
 ) -> (Vec<PodLog>, Option<Error>) {
-    let mut tests: Vec<&StoredHook> =
-        version.hooks.iter().filter(|hook| hook.events.contains(&HookEvent::Test) && hook.kind == "Pod").collect();
+    let mut tests: Vec<&StoredHook> = version
+        .hooks
+        .iter()
+        .filter(|hook| hook.events.contains(&HookEvent::Test) && hook.kind == "Pod")
+        .collect();
     tests.sort_by_key(|hook| (hook.weight, hook.name.clone()));
     let mut logs = Vec::new();
     for hook in tests {

@@ -13,9 +13,7 @@ use pintle_release::{ReleaseVersion, Status, Summary};
 
 use super::name;
 use super::rollback::debug_superseded;
-use crate::deploy::{
-    self, Deletion, Executor, HookEvents, KeptObjects, Outcome, Ownership, ThreeWayState,
-};
+use crate::deploy::{self, Deletion, Executor, HookEvents, KeptObjects, Outcome, Ownership, ThreeWayState};
 use crate::options::{DeployOptions, Method};
 use crate::records::Records;
 use crate::{Error, Reporter, Result, Session};

@@ -3,8 +3,8 @@
 use pintle_objects::{Object, ObjectId};
 use pintle_plan::patch::MergeKeys;
 use pintle_plan::{
-    Action, Adoption, Change, DeletionRule, MergeBase, Method, PlanInput, RetainedObject, Snapshot, Step, batches,
-    ownership, plan, removal,
+    Action, Adoption, Change, DeletionRule, MergeBase, Method, PlanInput, RetainedObject, Snapshot, Step,
+    batches, ownership, plan, removal,
 };
 
 use crate::recorded::cases;

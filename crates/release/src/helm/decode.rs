@@ -556,7 +556,7 @@ mod tests {
         assert_eq!(encode(&zero).expect("can be written"), br#"{"info":{"status":"deployed"}}"#);
         assert_eq!(
             error(r#"{"info":{"rollback_revision":"1"}}"#),
-            "json: cannot unmarshal string into Go struct field Release.info.rollback_revision of type int"
+            "json: cannot unmarshal string into Go struct field infoJSON.rollback_revision of type int"
         );
     }
 

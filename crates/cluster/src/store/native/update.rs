@@ -207,13 +207,7 @@ impl NativeStore {
         }
     }
 
-    async fn remove(
-        &self,
-        namespace: &str,
-        name: &str,
-        number: u64,
-        dependents: Dependents,
-    ) -> Result<bool> {
+    async fn remove(&self, namespace: &str, name: &str, number: u64, dependents: Dependents) -> Result<bool> {
         let Some(object_name) = empty_if_missing_kind(self.version_name(namespace, name, number).await)?
         else {
             return Ok(false);
@@ -221,7 +215,8 @@ impl NativeStore {
         let is_behind_pointer = self.is_behind_pointer(namespace, name, number);
         // The release is deleted before its last version. A process that is killed in between leaves a version without an
         // owner, which the garbage collector deletes; a release without versions would never be cleaned up.
-        let is_last = !is_behind_pointer && self.delete_release_of(namespace, name, &object_name, dependents).await?;
+        let is_last =
+            !is_behind_pointer && self.delete_release_of(namespace, name, &object_name, dependents).await?;
         let at = (namespace, object_name.as_str());
         let was_there = api::delete(&self.cluster, &crds::release_versions(), at, "").await?;
         self.evict_version(namespace, name, number);

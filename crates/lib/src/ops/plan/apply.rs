@@ -5,8 +5,8 @@ use pintle_release::ReleaseVersion;
 use super::saved::{SavedPlan, cluster_id};
 use super::stale::{Moved, compare};
 use super::{Operation, PlanRequest, ReleasePlan, plan_uninstall, trial};
-use crate::ops::{InstallRequest, UpgradeRequest, install, rollback, uninstall, upgrade};
 use crate::deploy::KeptObjects;
+use crate::ops::{InstallRequest, UpgradeRequest, install, rollback, uninstall, upgrade};
 use crate::options::{DryRun, Method};
 use crate::{Error, Reporter, Result, Session, crds};
 
@@ -115,7 +115,8 @@ fn dry(request: &UpgradeRequest) -> UpgradeRequest {
 
 /// Runs the operation.
 async fn run(session: &Session, saved: &SavedPlan, reporter: &mut dyn Reporter) -> Result<AppliedPlan> {
-    let done = |version| AppliedPlan { operation: saved.plan.operation, version, kept: KeptObjects::default() };
+    let done =
+        |version| AppliedPlan { operation: saved.plan.operation, version, kept: KeptObjects::default() };
     match (&saved.request, &saved.version) {
         (PlanRequest::Install(request), Some(version)) => {
             apply_crds(session, saved, request.method, reporter).await?;
