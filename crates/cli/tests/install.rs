@@ -240,6 +240,8 @@ fn a_rehearsal_without_a_cluster_shows_everything() {
 
     --- stderr
     level=WARN msg="--dry-run is deprecated and should be replaced with '--dry-run=client'"
+    level=DEBUG msg="Original chart version" version=""
+    level=DEBUG msg="Chart path" path={here}/web
     "#);
 }
 
