@@ -10,7 +10,7 @@ use pintle_tree::{LogLine, Node};
 
 use super::get::newest_without_files;
 use super::locate::LoadingChart;
-use super::template::{TemplateRequest, template};
+use super::template::{Purpose, TemplateRequest, template_offline};
 use super::template_on_cluster::template_loaded;
 use super::{InstallRequest, UpgradeRequest, ValuesPolicy, upgrade};
 use crate::deploy::build_objects;
@@ -220,9 +220,9 @@ async fn render(
     match request.rendering {
         DiffRendering::Cluster => {
             let loaded = chart.with_values(&target.chart, &target.values, reporter).await?;
-            Ok(template_loaded(session, target, loaded, reporter).await?.text)
+            Ok(template_loaded(session, target, loaded, Purpose::Diff, reporter).await?.text)
         }
-        DiffRendering::Offline => Ok(template(offline, target, reporter).await?.text),
+        DiffRendering::Offline => Ok(template_offline(offline, target, Purpose::Diff, reporter)?.text),
         DiffRendering::UpgradeDryRun => {
             let target = InstallRequest {
                 chart: target.chart.clone(),

@@ -116,7 +116,7 @@ pub use package::{PackageRequest, package};
 pub use pintle_chart::create::Generation;
 #[cfg(feature = "cluster")]
 pub use plan::{
-    AppliedPlan, Moved, Operation, PlanFile, PlanKey, PlanRequest, Planned, PlannedAction, PlannedChange,
+    AppliedPlan, DeferredHandlers, Moved, Operation, PlanFile, PlanKey, PlanRequest, Planned, PlannedAction, PlannedChange,
     PlannedObject, PlannedRelease, ReleasePlan, SavedPlan, SensitivePath, apply_plan, plan, plan_all,
 };
 #[cfg(feature = "registry")]

@@ -8,11 +8,22 @@ use pintle_tree::LogLine;
 use super::adopt::{self, ReplacedVersions};
 use super::name;
 use super::plan::{Draft, Operation};
-use crate::deploy::{self, AdoptionPolicy, Executor, HookEvents, Outcome, PlanOptions, ThreeWayState};
+use crate::deploy::{
+    self, AdoptionPolicy, Executor, ForeseenHandlers, HookEvents, Outcome, PlanOptions, ThreeWayState,
+};
 use crate::lifecycle::record_extras;
 use crate::options::{DeployOptions, DryRun, Method, MethodChoice};
 use crate::records::Records;
 use crate::{Error, Reporter, Result, Session};
+
+/// The lifecycle events of a rollback.
+const HANDLED: [LifecycleEvent; 5] = [
+    LifecycleEvent::PreRollback,
+    LifecycleEvent::PostRollback,
+    LifecycleEvent::Wait,
+    LifecycleEvent::Watch,
+    LifecycleEvent::Ready,
+];
 
 /// What to roll back to, and how.
 #[derive(Clone, Debug)]
@@ -83,7 +94,7 @@ pub async fn rollback(
     if dry_run {
         return Ok(version);
     }
-    let session = &session.with_stored_scripts(&version, request.deploy.timeout).await?;
+    let session = &session.with_stored_scripts(&version, request.deploy.timeout, &HANDLED).await?;
     let outcome = run(session, request, &records, &history, current, version, method, reporter).await;
     session.finish(outcome, reporter)
 }
@@ -116,7 +127,8 @@ pub(super) async fn draft(
     state.add_orphans(session, &records.unfinished(&history, current.number).await?).await?;
     let migrate = Method::from_record(&current.apply_method) == Method::ClientSide;
     let from = history.last().cloned();
-    Ok(Draft { operation: Operation::Rollback, migrate, method, from, crds: Vec::new(), version, state })
+    let (crds, handlers) = (Vec::new(), ForeseenHandlers::default());
+    Ok(Draft { operation: Operation::Rollback, migrate, method, from, crds, version, state, handlers })
 }
 
 /// Loads the newest version and the one to roll back to.

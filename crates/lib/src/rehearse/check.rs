@@ -87,6 +87,7 @@ impl Rehearsing<'_> {
             lookup: true,
             remember: false,
             wait: target.deploy.timeout,
+            events: None,
         };
         let (_, prepared) = live::prepare(self.session, input, &mut Silent).await?;
         manifest::record(&prepared, false, &mut Silent)
