@@ -10,7 +10,7 @@ use crate::lifecycle::context;
 use crate::lifecycle::objects::{Documents, Files};
 use crate::ops::DeferredHandlers;
 use crate::options::WaitStrategy;
-use crate::{Error, Reporter, Result, Session, live, manifest};
+use crate::{Error, Reporter, Result, Session, hook_problems, live, manifest};
 
 /// Emits an event that is not about a release.
 ///
@@ -176,6 +176,9 @@ fn sort_files(
     let sorted = pintle_objects::sort(files, Order::Install)
         .map_err(|source| Error::Objects { cause: Box::new(source), rendered: Vec::new() })?;
     session.record_objects.check(&sorted, reporter)?;
+    for problem in hook_problems::find(&sorted, None) {
+        reporter.log_extra(problem.warning());
+    }
     manifest::split_hooks(&sorted, false, reporter)
 }
 

@@ -15,6 +15,7 @@ use pintle_render::{Capabilities, KubeVersion, Release, Target};
 use pintle_values::{NullRules, Overrides};
 
 use super::{locate, name};
+use crate::hook_problems;
 use crate::options::RenderOptions;
 use crate::post_render::PostRenderOptions;
 use crate::prepare::{Prepared, RENDER_EVENTS, displayed_content, prepare_for, push_document};
@@ -254,6 +255,9 @@ pub(super) fn output_sorted(
 ) -> Result<Templated> {
     for line in &sorted.log {
         reporter.log(line.clone());
+    }
+    for problem in hook_problems::find(sorted, Some(&prepared.chart)) {
+        reporter.log_extra(problem.warning());
     }
     request.record_objects.check(sorted, reporter)?;
     if request.include_crds {

@@ -24,7 +24,7 @@ use crate::error::{Error, Result, refused};
 pub const SIDE_SUFFIX: &str = "-index.pintle";
 
 /// The first bytes; the last of them is the version of the format.
-const MAGIC: &[u8; 8] = b"PNTLIDX\x01";
+const MAGIC: &[u8; 8] = b"PNTLIDX\x02";
 
 /// What stands before the head: the magic word, two lengths and a checksum.
 const PREFIX: usize = 8 + 4 + 4 + 16;
@@ -237,6 +237,7 @@ impl Cached {
             body.text(&text.name);
             body.text(&text.description);
             body.text(&text.keywords);
+            body.number(u64::from(text.is_library));
         }
         body.number(self.catalog.charts.len() as u64);
         for chart in &self.catalog.charts {
@@ -363,7 +364,8 @@ fn decode_catalog(body: &[u8], begin: u64, length: u64) -> Option<(Catalog, Vec<
     let mut catalog = Catalog::default();
     for _ in 0..decoder.number()? {
         let (name, description) = (decoder.text()?, decoder.text()?);
-        catalog.texts.push(Text { name, description, keywords: decoder.text()? });
+        let (keywords, is_library) = (decoder.text()?, decoder.number()? != 0);
+        catalog.texts.push(Text { name, description, keywords, is_library });
     }
     let mut chunks = Vec::new();
     for _ in 0..decoder.number()? {
