@@ -67,7 +67,10 @@ fn unknown_events_are_errors() {
 /// A chart whose only hook has these annotations.
 fn with_hook(annotations: &str) -> TestEnv {
     let env = TestEnv::new();
-    env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\nicon: https://example.com/i.png\n");
+    env.write(
+        "web/Chart.yaml",
+        "apiVersion: v2\nname: web\nversion: 1.0.0\nicon: https://example.com/i.png\n",
+    );
     env.write("web/values.yaml", "event: tset\n");
     env.write(
         "web/templates/job.yaml",
@@ -108,15 +111,22 @@ fn hooks_with_unknown_events_are_reported_everywhere() {
         assert!(shown.contains(&format!("[ERROR] templates/job.yaml:{line}: ")), "{shown}");
         let shown = run("check web");
         assert!(shown.starts_with("exit 1\n") && shown.contains(bare), "{shown}");
-        assert!(shown.contains(&format!("templates/job.yaml:{line}")) && shown.contains("hook-annotations"), "{shown}");
+        assert!(
+            shown.contains(&format!("templates/job.yaml:{line}")) && shown.contains("hook-annotations"),
+            "{shown}"
+        );
         let shown = run("rehearse web");
         assert!(!shown.starts_with("exit 0\n") && shown.contains(bare), "{shown}");
         for command in ["install demo web", "template demo web", "plan install other web"] {
             let shown = run(command);
             assert!(shown.contains(bare), "{command}: {shown}");
             match fails && !command.starts_with("template") {
-                true => assert!(shown.contains("Job ") && !shown.starts_with("exit 0\n"), "{command}: {shown}"),
-                false => assert!(shown.contains(&format!("web/templates/job.yaml:{line}")), "{command}: {shown}"),
+                true => {
+                    assert!(shown.contains("Job ") && !shown.starts_with("exit 0\n"), "{command}: {shown}")
+                }
+                false => {
+                    assert!(shown.contains(&format!("web/templates/job.yaml:{line}")), "{command}: {shown}")
+                }
             }
         }
         // Helm's output is Helm's, but an error has its reason.

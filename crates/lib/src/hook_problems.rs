@@ -49,8 +49,10 @@ fn problems(hook: &Hook<'_>, consequence: &str, chart: Option<&Chart>) -> Vec<Ho
     let Ok(Node::Map(body)) = pintle_yaml::read_exact(hook.manifest) else { return Vec::new() };
     let annotations = Annotations::from_object(&Object::new(body));
     let problem = |problem: pintle_hooks::Problem| {
-        let document =
-            Document { file: hook.path.to_owned(), text: String::from_utf8_lossy(hook.manifest).into_owned() };
+        let document = Document {
+            file: hook.path.to_owned(),
+            text: String::from_utf8_lossy(hook.manifest).into_owned(),
+        };
         // Annotations have dots and slashes in their names, which the path must not be split at.
         let parent = line_of_field(&document.text, "metadata.annotations");
         let rendered_line = annotation_line(&document.text, problem.annotation(&annotations), parent);
@@ -95,12 +97,17 @@ mod tests {
         let all = |event: &str| {
             let files = [("web/templates/p.yaml".to_owned(), rendered(event))];
             let sorted = pintle_objects::sort(&files, Order::Install).expect("objects");
-            find(&sorted, Some(&chart)).iter().map(|problem| problem.warning().to_string()).collect::<Vec<_>>()
+            find(&sorted, Some(&chart))
+                .iter()
+                .map(|problem| problem.warning().to_string())
+                .collect::<Vec<_>>()
         };
         assert_eq!(
             all("tset"),
-            ["level=WARN msg=\"Pod x is neither installed nor run: `tset` is not a hook event; did you mean `test`?\" \
-              path=web/templates/p.yaml:7"]
+            [
+                "level=WARN msg=\"Pod x is neither installed nor run: `tset` is not a hook event; did you mean `test`?\" \
+              path=web/templates/p.yaml:7"
+            ]
         );
         assert_eq!(
             all("test,test"),

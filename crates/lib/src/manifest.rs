@@ -5,11 +5,11 @@ use pintle_objects::{Manifest, Sorted};
 use pintle_release::{HookRun, StoredHook};
 
 #[cfg(feature = "cluster")]
+use crate::hook_problems::{self, HookProblem};
+#[cfg(feature = "cluster")]
 use crate::prepare::Prepared;
 use crate::prepare::{displayed_content, push_document};
 use crate::{Reporter, Result};
-#[cfg(feature = "cluster")]
-use crate::hook_problems::{self, HookProblem};
 
 /// The part of a release record that comes from rendering.
 #[cfg(feature = "cluster")]

@@ -33,7 +33,8 @@ pub(super) fn problems() -> Result<Vec<String>> {
 /// Whether a line is a row with a number, such as `P01`, that neither cites a test nor says what is open.
 fn is_unproven(line: &str) -> bool {
     let mut cells = line.split('|').map(str::trim);
-    let (Some(""), Some(id), Some(_), Some(proof)) = (cells.next(), cells.next(), cells.next(), cells.next()) else {
+    let (Some(""), Some(id), Some(_), Some(proof)) = (cells.next(), cells.next(), cells.next(), cells.next())
+    else {
         return false;
     };
     let is_id = id.len() > 1 && id[1..].bytes().all(|byte| byte.is_ascii_digit());

@@ -266,9 +266,12 @@ fn cached_charts_are_listed_and_removed() {
 #[test]
 fn library_charts_are_marked() {
     let env = TestEnv::new();
-    env.write("tools/Chart.yaml", "apiVersion: v2\nname: tools\nversion: 1.0.0\ntype: library\ndescription: lends\n")
-        .write("charts/README", "")
-        .write("app/Chart.yaml", "apiVersion: v2\nname: app\nversion: 1.0.0\ndescription: runs\n");
+    env.write(
+        "tools/Chart.yaml",
+        "apiVersion: v2\nname: tools\nversion: 1.0.0\ntype: library\ndescription: lends\n",
+    )
+    .write("charts/README", "")
+    .write("app/Chart.yaml", "apiVersion: v2\nname: app\nversion: 1.0.0\ndescription: runs\n");
     for chart in ["tools", "app"] {
         good(env.pintle(&format!("package {chart} -d charts")));
     }
@@ -284,8 +287,11 @@ fn library_charts_are_marked() {
         let lines = printed.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
         lines.filter(|line| line.contains("VERSION") || line.starts_with("r/")).collect()
     };
-    let marked =
-        ["NAME CHART VERSION APP VERSION TYPE DESCRIPTION", "r/app 1.0.0 application runs", "r/tools 1.0.0 library lends"];
+    let marked = [
+        "NAME CHART VERSION APP VERSION TYPE DESCRIPTION",
+        "r/app 1.0.0 application runs",
+        "r/tools 1.0.0 library lends",
+    ];
     // The second time from the side file.
     assert_eq!(rows(good(env.pintle("search repo"))), marked);
     assert_eq!(rows(good(env.pintle("search repo"))), marked);

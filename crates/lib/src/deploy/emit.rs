@@ -85,6 +85,9 @@ pub(crate) async fn foresee(
     context: &Context,
     reporter: &mut dyn Reporter,
 ) -> Result<ForeseenHandlers> {
+    if !session.events.listens(event) {
+        return Ok(ForeseenHandlers::default());
+    }
     if let Some(reason) = session.events.effects(event) {
         let deferred = Some(DeferredHandlers { event: event.to_string(), reason });
         return Ok(ForeseenHandlers { deferred, rendered: None });
@@ -92,8 +95,7 @@ pub(crate) async fn foresee(
     let before = (version.manifest.clone(), version.hooks.clone());
     let changed = emit_mut(session, event, version, context, reporter).await?;
     let (manifest, hooks) = before;
-    let rendered =
-        changed.then(|| Box::new(ReleaseVersion { manifest, hooks, ..ReleaseVersion::default() }));
+    let rendered = changed.then(|| Box::new(ReleaseVersion { manifest, hooks, ..ReleaseVersion::default() }));
     Ok(ForeseenHandlers { rendered, deferred: None })
 }
 

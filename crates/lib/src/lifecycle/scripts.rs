@@ -153,8 +153,7 @@ impl Lifecycle {
     #[cfg(feature = "cluster")]
     pub(crate) fn effects(&self, event: Event) -> Option<String> {
         let has_effects = |permission: &Permission| *permission != Permission::Os;
-        let used: Vec<&str> =
-            self.0.granted.iter().filter(has_effects).map(Permission::as_str).collect();
+        let used: Vec<&str> = self.0.granted.iter().filter(has_effects).map(Permission::as_str).collect();
         match () {
             () if !self.listens(event) => None,
             () if self.program().listens(event) => Some("they belong to the program".to_owned()),
@@ -307,14 +306,16 @@ mod tests {
     #[test]
     fn everything_that_is_asked_for_is_needed() {
         let mut web = chart("events.on('ready', function() end)", "lua: [network, os]");
-        let error = lifecycle("network").with_scripts_of(&web, &[Event::Ready]).expect_err("os is not granted");
+        let error =
+            lifecycle("network").with_scripts_of(&web, &[Event::Ready]).expect_err("os is not granted");
         assert_eq!(error.to_string(), "chart web asks for permissions that were not granted: os");
         let events = lifecycle("network,os").with_scripts_of(&web, &[Event::Ready]).expect("all is granted");
         assert_eq!(events.0.granted.to_string(), "network,os");
         let mut db = chart("", "lua: [filesystem, os]");
         db.metadata.name = "db".into();
         web.subcharts.push(db);
-        let error = lifecycle("network").with_scripts_of(&web, &[Event::Ready]).expect_err("two are not granted");
+        let error =
+            lifecycle("network").with_scripts_of(&web, &[Event::Ready]).expect_err("two are not granted");
         assert_eq!(
             error.to_string(),
             "chart web asks for permissions that were not granted: filesystem (chart web/db), os (chart web/db)"

@@ -102,13 +102,16 @@ fn object_problems(fields: &Map<Node>) -> Vec<String> {
     for key in metadata.keys().filter(|key| !OBJECT_METADATA.iter().any(|known| **key == *known)) {
         problems.push(unknown_field("metadata.", &key.to_str_lossy(), &OBJECT_METADATA));
     }
-    let label = |name: &str| metadata.get("labels").and_then(|labels| labels.get(name)).and_then(Node::as_str);
+    let label =
+        |name: &str| metadata.get("labels").and_then(|labels| labels.get(name)).and_then(Node::as_str);
     if let (Some(chart), Some(version)) = (label("chart"), label("version"))
         && let expected = format!("{chart}-{version}")
         && let Some(found) = metadata.get("name").and_then(Node::as_str)
         && found != expected
     {
-        problems.push(format!("metadata.name is `{found}`; it is the name of the chart and its version, `{expected}`"));
+        problems.push(format!(
+            "metadata.name is `{found}`; it is the name of the chart and its version, `{expected}`"
+        ));
     }
     problems
 }
@@ -139,7 +142,8 @@ fn add_unknown_fields(fields: &Map<Node>, schema: &Node, path: &str, problems: &
 }
 
 fn unknown_field(path: &str, key: &str, known: &[&str]) -> String {
-    let find = |table: &[(&str, &'static str)]| table.iter().find(|(name, _)| *name == key).map(|(_, text)| *text);
+    let find =
+        |table: &[(&str, &'static str)]| table.iter().find(|(name, _)| *name == key).map(|(_, text)| *text);
     if let Some(instead) = find(&REMOVED) {
         return format!("{path}{key} was removed: {instead}");
     }

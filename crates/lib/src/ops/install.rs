@@ -110,8 +110,7 @@ fn dry_run_offline(
     let [loaded, before, after] = RENDER_EVENTS;
     let event = LifecycleEvent::PreInstall;
     let emitted = [loaded, before, after, event];
-    let mut prepared =
-        prepare_for(chart, user, &target, rules, (&session.events, &emitted), reporter)?;
+    let mut prepared = prepare_for(chart, user, &target, rules, (&session.events, &emitted), reporter)?;
     match prepared.events().effects(event) {
         Some(reason) => DeferredHandlers { event: event.to_string(), reason }.warn(reporter),
         None => prepared.emit(event)?,

@@ -119,7 +119,8 @@ async fn listeners(
                 continue;
             }
         };
-        match session.with_stored_scripts(&version, Duration::ZERO, &[Event::PreList, Event::PostList]).await {
+        match session.with_stored_scripts(&version, Duration::ZERO, &[Event::PreList, Event::PostList]).await
+        {
             Ok(scripted) => listeners.push((scripted, version)),
             Err(error) => log_skipped_handlers(&version.name, &error, reporter),
         }

@@ -228,8 +228,7 @@ pub(super) fn template_offline(
     let rules = request.render_options().rules(&session.schemas);
     let [loaded, before, after] = RENDER_EVENTS;
     let emitted = [loaded, before, after, purpose.last_event(request)];
-    let mut prepared =
-        prepare_for(chart, user, &request.target(), rules, (events, &emitted), reporter)?;
+    let mut prepared = prepare_for(chart, user, &request.target(), rules, (events, &emitted), reporter)?;
     let last = purpose.final_event(request, prepared.events(), reporter);
     let outcome = last.map_or(Ok(()), |event| prepared.emit(event));
     events.report(reporter);

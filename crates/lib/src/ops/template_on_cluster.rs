@@ -70,9 +70,8 @@ pub(super) async fn template_loaded(
     };
     let (session, prepared) = live::prepare(session, input, reporter).await?;
     let last = purpose.final_event(request, &session.events, reporter);
-    let is_final = !std::iter::once(LifecycleEvent::PostValidate)
-        .chain(last)
-        .any(|event| session.events.listens(event));
+    let is_final =
+        !std::iter::once(LifecycleEvent::PostValidate).chain(last).any(|event| session.events.listens(event));
     if is_final {
         // Sorted once, for validation and output.
         let sorted = prepared.objects()?;

@@ -11,7 +11,9 @@ use pintle_tree::Node;
 
 use crate::ops::PlannedHook;
 use crate::ops::plan::trial::changes;
-use crate::ops::plan::{DeferredHandlers, Operation, PlannedAction, PlannedChange, PlannedObject, ReleasePlan};
+use crate::ops::plan::{
+    DeferredHandlers, Operation, PlannedAction, PlannedChange, PlannedObject, ReleasePlan,
+};
 
 pub(super) fn map(entries: Vec<(&str, Node)>) -> Node {
     Node::Map(entries.into_iter().map(|(key, value)| (key.into(), value)).collect())
@@ -77,7 +79,8 @@ pub(super) fn plan(plan: &ReleasePlan) -> Node {
         ("objects", Node::List(plan.objects.iter().map(object).collect())),
     ];
     if let Some(deferred) = &plan.deferred {
-        let handlers = vec![("event", deferred.event.as_str().into()), ("reason", deferred.reason.as_str().into())];
+        let handlers =
+            vec![("event", deferred.event.as_str().into()), ("reason", deferred.reason.as_str().into())];
         entries.push(("deferredHandlers", map(handlers)));
     }
     map(entries)
