@@ -7,7 +7,7 @@ use pintle_tree::quote::quote;
 
 use crate::error::{Error, Result, file_error};
 use crate::load::load_any_version;
-use crate::metadata::{Metadata, V2, V3};
+use crate::metadata::{Metadata, OBJECT_V3, V2, V3};
 use crate::package::{self, Times};
 use crate::path::clean;
 use crate::write::{create_folders, write_atomic, write_file_error};
@@ -41,6 +41,9 @@ const SCAFFOLD: [(&str, &str); 12] = [
     ),
 ];
 
+/// Chart.yaml of a new chart in the form of a Kubernetes object.
+const OBJECT_CHART_FILE: &str = include_str!("../scaffold/Chart.object.yaml");
+
 /// The chart API version of a new chart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Generation {
@@ -49,6 +52,8 @@ pub enum Generation {
     V2,
     /// `apiVersion: v3`, Helm's experiment, which can only be created and shown.
     V3,
+    /// `apiVersion: helm.sh/v3`: Chart.yaml is a Kubernetes object of the kind Chart.
+    Object,
 }
 
 impl Generation {
@@ -56,6 +61,7 @@ impl Generation {
         match self {
             Generation::V2 => V2,
             Generation::V3 => V3,
+            Generation::Object => OBJECT_V3,
         }
     }
 }
@@ -63,11 +69,12 @@ impl Generation {
 /// Returns the files of a new chart called `name`.
 pub fn scaffold(name: &str, generation: Generation) -> Vec<File> {
     let file = |(path, text): &(&str, &str)| {
-        let text = text.replace(PLACEHOLDER, name);
         let text = match *path {
+            "Chart.yaml" if generation == Generation::Object => OBJECT_CHART_FILE.to_owned(),
             "Chart.yaml" => text.replacen(V2, generation.api_version(), 1),
-            _ => text,
+            _ => (*text).to_owned(),
         };
+        let text = text.replace(PLACEHOLDER, name);
         File::new(*path, text.into_bytes())
     };
     SCAFFOLD.iter().map(file).collect()

@@ -72,13 +72,16 @@ impl std::error::Error for LibraryError {}
 /// # Errors
 /// When a constraint is invalid, or no version of a library satisfies all requests.
 pub fn resolve(root: &Chart) -> Result<Vec<&Chart>, LibraryError> {
+    resolve_each(root).into_iter().map(|(_, chosen)| chosen).collect()
+}
+
+/// Resolves each library of the tree below `root` by itself, sorted by name.
+pub(crate) fn resolve_each(root: &Chart) -> Vec<(&str, Result<&Chart, LibraryError>)> {
     let mut tree = Tree::default();
     tree.add(root, None);
     let Tree { requests, mut present } = tree;
-    requests
-        .into_iter()
-        .map(|(name, requests)| choose(name, requests, present.remove(name).unwrap_or_default()))
-        .collect()
+    let one = |(name, requests)| (name, choose(name, requests, present.remove(name).unwrap_or_default()));
+    requests.into_iter().map(one).collect()
 }
 
 /// The templates of a library that are used: partials, whose base name starts with `_` and which hold `define`s only.

@@ -3,9 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use pintle_chart::dependency::{Status, UpdateContext, build, list, update};
-use pintle_chart::metadata::Timestamp;
-use pintle_chart::package::Times;
+use pintle_chart::File;
+use pintle_chart::dependency::{Download, Output, Remote, Status, UpdateContext, build, list, update};
+use pintle_chart::metadata::{Dependency, Timestamp};
+use pintle_chart::package::{self, Times};
+use pintle_semver::{Constraint, Version};
 
 /// A chart `p` next to the charts `a` and `b`, with `loc` and `extra` in its `charts/`.
 struct Fixture(tempfile::TempDir);
@@ -172,4 +174,159 @@ fn charts_of_repositories_are_refused_where_none_can_be_reached() {
     assert_eq!(fixture.run(update), [refused]);
     assert_eq!(fixture.run(build), [refused]);
     assert!(!fixture.path("p/Chart.lock").exists());
+}
+
+/// A repository with some versions of the library `common`, of which 2.3.0 asks for the library `base`.
+struct Shelf;
+
+impl Shelf {
+    const VERSIONS: [(&'static str, &'static str); 6] = [
+        ("common", "2.1.0"),
+        ("common", "2.1.7"),
+        ("common", "2.3.0"),
+        ("common", "3.0.0"),
+        ("base", "1.0.0"),
+        ("base", "1.4.0"),
+    ];
+}
+
+impl Remote for Shelf {
+    fn replace_aliases(&mut self, _: &mut [Dependency]) -> pintle_chart::Result<()> {
+        Ok(())
+    }
+
+    fn check_known(&mut self, _: &[Dependency]) -> pintle_chart::Result<()> {
+        Ok(())
+    }
+
+    fn refresh(&mut self, _: &[Dependency], _: bool, _: &mut Output<'_>) -> pintle_chart::Result<()> {
+        Ok(())
+    }
+
+    fn newest(
+        &mut self,
+        _: usize,
+        dependency: &Dependency,
+        range: &Constraint,
+        _: &mut Output<'_>,
+    ) -> pintle_chart::Result<Option<String>> {
+        let versions = Shelf::VERSIONS.iter().filter(|(name, _)| *name == dependency.name);
+        let suits = |version: &&str| Version::parse(version).is_ok_and(|version| range.check(&version));
+        Ok(versions.map(|(_, version)| *version).filter(suits).last().map(str::to_owned))
+    }
+
+    fn download(
+        &mut self,
+        locked: &[Dependency],
+        folder: &Path,
+        output: &mut Output<'_>,
+        body: &mut dyn FnMut(&mut Download<'_>, &mut Output<'_>),
+    ) -> pintle_chart::Result<()> {
+        let mut fetch = |at: usize, _: &mut Output<'_>| {
+            let Dependency { name, version, .. } = &locked[at];
+            let head = format!("apiVersion: v2\nname: {name}\nversion: {version}\ntype: library\n");
+            let mut files = vec![File::new("Chart.yaml", head.as_bytes())];
+            if version == "2.3.0" {
+                let asks = "libraries:\n- {name: base, version: ~1.0.0, repository: 'https://charts.example.com'}\n";
+                files.push(File::new("requirements.yaml", asks.as_bytes()));
+            }
+            let chart = pintle_chart::load_files(files)?;
+            package::package(chart, package::Overrides::default(), folder, Times { all: Some(0), fallback: 0 })?;
+            Ok(())
+        };
+        body(&mut fetch, output);
+        Ok(())
+    }
+}
+
+/// Builds a chart that asks for `common` with one range, and whose subchart asks with another.
+fn with_libraries(own: &str, of_subchart: &str) -> (Fixture, Vec<String>) {
+    let fixture = Fixture(tempfile::tempdir().expect("a folder for the test"));
+    let asks = |range: &str| {
+        format!("libraries:\n- {{name: common, version: \"{range}\", repository: 'https://charts.example.com'}}\n")
+    };
+    fixture.write("p/Chart.yaml", "apiVersion: v2\nname: p\nversion: 1.0.0\n");
+    if !own.is_empty() {
+        fixture.write("p/requirements.yaml", &asks(own));
+    }
+    fixture.write("p/charts/db/Chart.yaml", "apiVersion: v2\nname: db\nversion: 1.0.0\n");
+    fixture.write("p/charts/db/requirements.yaml", &asks(of_subchart));
+    let lines = run_with_shelf(&fixture, build);
+    (fixture, lines)
+}
+
+fn run_with_shelf(
+    fixture: &Fixture,
+    command: impl FnOnce(UpdateContext<'_>) -> pintle_chart::Result<()>,
+) -> Vec<String> {
+    let (mut lines, mut log) = (Vec::new(), Vec::new());
+    let outcome = command(UpdateContext {
+        chart_path: &fixture.path("p"),
+        now: Timestamp::from_unix(1_700_000_000, 0),
+        times: Times { all: Some(0), fallback: 0 },
+        report: &mut |line| lines.push(line.to_owned()),
+        log: &mut log,
+        remote: Some(&mut Shelf),
+    });
+    lines.extend(log.iter().map(ToString::to_string));
+    lines.extend(outcome.err().map(|error| format!("Error: {error}")));
+    lines
+}
+
+fn names(fixture: &Fixture, folder: &str) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(fixture.path(folder)) else { return Vec::new() };
+    let mut names: Vec<String> =
+        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn libraries_of_the_whole_tree_are_resolved_together_and_locked() {
+    let (fixture, lines) = with_libraries("^2.1.0", "~2.1.0");
+    assert_eq!(names(&fixture, "p/library"), ["common-2.1.7.tgz"], "{lines:?}");
+    assert!(fixture.read("p/library.lock").contains("version: 2.1.7"));
+    assert!(!lines.iter().any(|line| line.contains("handled in Chart.yaml")), "{lines:?}");
+    // From the lock again, and out of sync once the subchart asks for something else.
+    fs::remove_dir_all(fixture.path("p/library")).expect("it was there");
+    run_with_shelf(&fixture, build);
+    assert_eq!(names(&fixture, "p/library"), ["common-2.1.7.tgz"]);
+    let asks = "libraries:\n- {name: common, version: ^2.2, repository: 'https://charts.example.com'}\n";
+    fixture.write("p/charts/db/requirements.yaml", asks);
+    let lines = run_with_shelf(&fixture, build);
+    assert!(lines.last().is_some_and(|line| line.contains("library.lock) is out of sync")), "{lines:?}");
+    run_with_shelf(&fixture, update);
+    assert!(names(&fixture, "p/library").contains(&"common-2.3.0.tgz".to_owned()));
+}
+
+#[test]
+fn a_conflict_about_a_library_names_who_asks_for_what_and_fetches_nothing() {
+    let (fixture, lines) = with_libraries("^2", "^3");
+    assert_eq!(
+        lines.last().map(String::as_str),
+        Some(
+            "Error: no version of library common satisfies all:\n  p asks for ^2\n  p/charts/db asks for ^3\n  \
+             looked for in https://charts.example.com"
+        )
+    );
+    assert!(names(&fixture, "p/library").is_empty() && !fixture.path("p/library.lock").exists());
+    let (_, lines) = with_libraries("^2", "not a range");
+    assert!(lines.last().is_some_and(|line| line.contains("p/charts/db asks for library common with the bad range")));
+}
+
+#[test]
+fn libraries_of_subcharts_and_of_libraries_are_fetched_too() {
+    let (fixture, _) = with_libraries("", "^2");
+    assert_eq!(names(&fixture, "p/library"), ["base-1.0.0.tgz", "common-2.3.0.tgz"]);
+    assert!(pintle_chart::library::resolve(&pintle_chart::load(&fixture.path("p"), &mut Vec::new()).expect("loads")).is_ok());
+    // What a subchart brings itself is left alone.
+    let fixture = Fixture(tempfile::tempdir().expect("a folder for the test"));
+    fixture.write("p/Chart.yaml", "apiVersion: v2\nname: p\nversion: 1.0.0\n");
+    fixture.write("p/charts/db/Chart.yaml", "apiVersion: v2\nname: db\nversion: 1.0.0\n");
+    let asks = "libraries:\n- {name: common, version: ^2, repository: 'https://charts.example.com'}\n";
+    fixture.write("p/charts/db/requirements.yaml", asks);
+    let library = "apiVersion: v2\nname: common\nversion: 2.0.0\ntype: library\n";
+    fixture.write("p/charts/db/library/common/Chart.yaml", library);
+    run_with_shelf(&fixture, build);
+    assert!(names(&fixture, "p/library").is_empty());
 }

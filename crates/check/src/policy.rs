@@ -2,6 +2,7 @@
 
 mod access;
 mod container;
+mod hook;
 mod pod;
 mod references;
 mod workload;
@@ -21,6 +22,7 @@ pub(crate) fn check(scope: &mut Scope<'_>, object: &Object) {
         workload::check(scope, &pod);
     }
     access::check(scope, object);
+    hook::check(scope, object);
     references::autoscaler(scope, object);
 }
 

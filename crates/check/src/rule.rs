@@ -79,6 +79,7 @@ pub static RULES: &[Rule] = &[
     new("render", ERROR, "The chart does not render with these values.", "Fix the template, or the values."),
     new("invalid-yaml", ERROR, "A rendered document is not YAML, or not an object.", "Look at the indentation of what the template writes there."),
     new("duplicate-key", WARNING, "A map has a key twice; the last one counts.", "Remove one of them."),
+    new("hook-annotations", ERROR, "A hook has an unknown event, an event twice, or weights that do not fit; Helm drops it, runs it twice, or ignores the weights.", "Correct the annotation."),
     // Schemas and versions.
     new("schema", ERROR, "An object does not fit the schema of its kind.", "Correct the field."),
     new("unknown-field", WARNING, "An object has a field that its kind does not have; the API server drops it.", "Correct the name of the field, or its place."),

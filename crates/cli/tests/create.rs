@@ -98,7 +98,7 @@ fn bad_names_and_versions_are_refused() {
     --- stdout
     Creating x
     --- stderr
-    error: unsupported chart API version: v9 (supported: v2, v3)
+    error: unsupported chart API version: v9 (supported: v2, v3, helm.sh/v3)
     ");
     assert_snapshot!(env.helm("create"), @r#"
     exit 1

@@ -63,3 +63,76 @@ fn unknown_events_are_errors() {
         "exit 2\n--- stderr\nerror: unknown event `pre-instal`\n\nhint: the events are pre-install, "
     ));
 }
+
+/// A chart whose only hook has these annotations.
+fn with_hook(annotations: &str) -> TestEnv {
+    let env = TestEnv::new();
+    env.write(
+        "web/Chart.yaml",
+        "apiVersion: v2\nname: web\nversion: 1.0.0\nicon: https://example.com/i.png\n",
+    );
+    env.write("web/values.yaml", "event: tset\n");
+    env.write(
+        "web/templates/job.yaml",
+        &format!(
+            "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: {{{{ .Release.Name }}}}\n  annotations:\n{annotations}\
+             spec:\n  template:\n    spec:\n      restartPolicy: Never\n      containers:\n      - {{name: c, image: x:1}}\n"
+        ),
+    );
+    env
+}
+
+#[test]
+fn hooks_with_unknown_events_are_reported_everywhere() {
+    for (annotations, problem, fails) in [
+        (
+            "    helm.sh/hook: {{ .Values.event }}\n",
+            "is neither installed nor run: `tset` is not a hook event; did you mean `test`?",
+            false,
+        ),
+        ("    helm.sh/hook: test,test\n", ": the event `test` is named twice", false),
+        (
+            "    helm.sh/hook: test\n    helm.sh/hook-weight: high\n",
+            ": the weight `high` in `helm.sh/hook-weight` is not a 32-bit integer",
+            false,
+        ),
+        (
+            "    helm.sh/hook: test\n    helm.sh/hook-weights: zzz\n",
+            "the weight `zzz` in `helm.sh/hook-weights` is not a 32-bit integer",
+            true,
+        ),
+    ] {
+        let env = with_hook(annotations);
+        let line = if annotations.contains("weight") { 7 } else { 6 };
+        let run = |line: &str| env.called("pintle", line, &[("PINTLE_CLUSTER", "embedded:box.db")]);
+        let bare = problem.trim_start_matches("is neither installed nor run: ").trim_start_matches(": ");
+        let shown = run("lint web");
+        assert!(shown.starts_with("exit 1\n") && shown.contains(problem), "{shown}");
+        assert!(shown.contains(&format!("[ERROR] templates/job.yaml:{line}: ")), "{shown}");
+        let shown = run("check web");
+        assert!(shown.starts_with("exit 1\n") && shown.contains(bare), "{shown}");
+        assert!(
+            shown.contains(&format!("templates/job.yaml:{line}")) && shown.contains("hook-annotations"),
+            "{shown}"
+        );
+        let shown = run("rehearse web");
+        assert!(!shown.starts_with("exit 0\n") && shown.contains(bare), "{shown}");
+        for command in ["install demo web", "template demo web", "plan install other web"] {
+            let shown = run(command);
+            assert!(shown.contains(bare), "{command}: {shown}");
+            match fails && !command.starts_with("template") {
+                true => {
+                    assert!(shown.contains("Job ") && !shown.starts_with("exit 0\n"), "{command}: {shown}")
+                }
+                false => {
+                    assert!(shown.contains(&format!("web/templates/job.yaml:{line}")), "{command}: {shown}")
+                }
+            }
+        }
+        // Helm's output is Helm's, but an error has its reason.
+        let shown = env.called("helm", "template demo web", &[]);
+        assert!(!shown.contains(bare), "{shown}");
+        let shown = env.called("helm", "install demo web --dry-run=client", &[]);
+        assert_eq!(shown.contains(bare), fails, "{shown}");
+    }
+}

@@ -15,6 +15,9 @@ fn has(shown: &str, parts: &[&str]) {
     }
 }
 
+/// A script with handlers of the events of all commands that run scripts.
+const SCRIPT: &str = "for _, name in {'pre-render', 'pre-rollback', 'pre-test', 'pre-delete'} do events.on(name, function() end) end";
+
 /// A chart with an empty script and the permissions that it requests.
 fn chart(env: &TestEnv, name: &str, permissions: &str) {
     let own = name.rsplit('/').next().unwrap_or(name);
@@ -25,7 +28,7 @@ fn chart(env: &TestEnv, name: &str, permissions: &str) {
                 "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: \"{{{{ .Release.Name }}}}-{own}\"}}\n"
             ),
         )
-        .write(&format!("{name}/ext/lua/chart.lua"), "events.on('pre-render', function() end)")
+        .write(&format!("{name}/ext/lua/chart.lua"), SCRIPT)
         .write(&format!("{name}/ext/permissions.yaml"), permissions);
 }
 

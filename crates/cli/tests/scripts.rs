@@ -1,8 +1,10 @@
 //! Charts with scripts: the worked examples, permissions, and how commands use them.
 
+use crate::repositories::server::Server;
 use crate::support;
 use crate::support::cluster;
 
+use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::Path;
@@ -144,13 +146,13 @@ fn every_command_emits_events_to_the_scripts_of_its_chart() {
     };
     assert_eq!(at("template demo web"), "chart-loaded pre-render post-render post-template");
     assert_eq!(at("lint web"), "chart-loaded pre-render post-render pre-lint");
-    assert_eq!(at("package web"), "pre-package");
-    assert_eq!(at("dependency build web"), "pre-dependency-build post-dependency-build");
+    assert_eq!(at("package web"), "chart-loaded pre-package");
+    assert_eq!(at("dependency build web"), "chart-loaded pre-dependency-build post-dependency-build");
     let here = env.path().display();
     assert_eq!(at(&format!("create new --starter {here}/web")), "pre-create post-create");
     let rendering = "chart-loaded pre-render post-render pre-validate post-validate";
-    assert_eq!(at(&format!("install demo web --dry-run=server {flag}")), rendering);
-    assert_eq!(at("install demo web --dry-run=client"), "chart-loaded pre-render post-render");
+    assert_eq!(at(&format!("install demo web --dry-run=server {flag}")), format!("{rendering} pre-install"));
+    assert_eq!(at("install demo web --dry-run=client"), "chart-loaded pre-render post-render pre-install");
     assert_eq!(
         at(&format!("install demo web --wait {flag}")),
         format!("{rendering} pre-install post-install wait watch ready")
@@ -160,6 +162,247 @@ fn every_command_emits_events_to_the_scripts_of_its_chart() {
     assert_eq!(at(&format!("test demo {flag}")), "pre-test post-test");
     assert_eq!(at(&format!("uninstall demo {flag}")), "pre-delete post-delete");
     assert_eq!(at("template demo web --skip-scripts"), "");
+}
+
+#[test]
+fn commands_without_events_call_no_handlers() {
+    let (env, flag) = (TestEnv::new(), cluster::start());
+    chart(&env, "web", TELLS, "");
+    has(&env.pintle("package web"), &["exit 0"]);
+    let archive = std::fs::read(env.path().join("web-0.1.0.tgz")).expect("it was packed");
+    let server = Server::plain(
+        &[("web-0.1.0.tgz".to_owned(), archive)].into_iter().collect::<BTreeMap<_, _>>().into(),
+    );
+    has(&env.pintle(&format!("install demo web --skip-scripts {flag}")), &["exit 0"]);
+    for (line, code) in [
+        ("dependency list web".to_owned(), 0),
+        ("dependency update web".to_owned(), 0),
+        (format!("pull http://{}/web-0.1.0.tgz", server.address), 0),
+        (format!("get all demo {flag}"), 0),
+        (format!("history demo {flag}"), 0),
+        (format!("status demo {flag}"), 0),
+        ("show all web".to_owned(), 0),
+        ("plugin list".to_owned(), 0),
+        ("repo list".to_owned(), 2),
+        ("search repo web".to_owned(), 2),
+        ("verify web-0.1.0.tgz".to_owned(), 1),
+        ("version".to_owned(), 0),
+    ] {
+        let shown = env.pintle(&line);
+        assert_eq!(printed(&shown), "", "{line}: {shown}");
+        assert!(shown.starts_with(&format!("exit {code}\n")), "{line}: {shown}");
+    }
+}
+
+/// A pod that fails as a test.
+const FAILING_TEST: &str = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: t\n  annotations:\n    helm.sh/hook: test\n    \
+    pintle.dev/simulate-failures: always\nspec:\n  restartPolicy: Never\n  containers:\n  - {name: c, image: x}\n";
+
+#[test]
+fn failed_test_comes_after_post_test_even_if_that_fails() {
+    let (env, flag) = (TestEnv::new(), "--cluster embedded:box.db");
+    let handlers = "for _, name in {'pre-test', 'post-test', 'failed-test'} do \
+                    events.on(name, function(ctx) log.info('at ' .. ctx.event) end) end";
+    for script in
+        [handlers.to_owned(), format!("{handlers}\nevents.on('post-test', 1, function() error('no') end)")]
+    {
+        chart(&env, "web", &script, "");
+        env.write("web/templates/test.yaml", FAILING_TEST);
+        has(&env.pintle(&format!("install demo web {flag}")), &["exit 0"]);
+        let shown = env.pintle(&format!("test demo {flag}"));
+        assert_eq!(printed(&shown), "pre-test post-test failed-test", "{shown}");
+        has(&shown, &["exit 1"]);
+        has(&env.pintle(&format!("uninstall demo {flag}")), &["exit 0"]);
+    }
+}
+
+#[test]
+fn every_event_has_capabilities_of_the_cluster_or_the_default_ones() {
+    let (env, flag) = (TestEnv::new(), "--cluster embedded:box.db");
+    let tells =
+        TELLS.replace("'pre-create'", "'pre-list', 'post-list', 'failed-test', 'pre-create'").replace(
+            "ctx.event)",
+            "ctx.event .. '=' .. tostring(ctx.capabilities and #ctx.capabilities.apiVersions > 5))",
+        );
+    chart(&env, "web", &tells, "");
+    env.write("web/templates/test.yaml", FAILING_TEST);
+    let here = env.path().display();
+    for (line, events) in [
+        ("template demo web".to_owned(), 4),
+        ("lint web".to_owned(), 4),
+        ("package web".to_owned(), 2),
+        ("dependency build web".to_owned(), 3),
+        (format!("create new --starter {here}/web"), 2),
+        (format!("install demo web --wait {flag}"), 10),
+        (format!("upgrade demo web {flag}"), 7),
+        (format!("rollback demo 1 {flag}"), 2),
+        (format!("test demo {flag}"), 3),
+        (format!("list {flag}"), 2),
+        (format!("uninstall demo {flag}"), 2),
+    ] {
+        let shown = env.pintle(&line);
+        let seen = printed(&shown);
+        let seen: Vec<&str> = seen.split(' ').collect();
+        assert_eq!(seen.len(), events, "{line}: {shown}");
+        assert!(seen.iter().all(|event| event.ends_with("=true")), "{line}: {seen:?}");
+    }
+    // `lua run` shows handlers what the operation would.
+    for entry in pintle::events::TABLE.iter().filter(|entry| !entry.core) {
+        let shown = printed(&env.pintle(&format!("lua run web {}", entry.name)));
+        assert_eq!(shown, format!("{}=true", entry.name));
+    }
+    // The capabilities are those of the cluster that is there.
+    let script = "for _, name in {'chart-loaded', 'pre-rollback'} do events.on(name, function(ctx) log.info('at ' .. \
+                  tostring(table.find(ctx.capabilities.apiVersions, 'example.com/v1') ~= nil)) end) end";
+    chart(&env, "own", script, "");
+    env.write(
+        "own/crds/thing.yaml",
+        "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: things.example.com}\n\
+         spec:\n  group: example.com\n  scope: Namespaced\n  names: {kind: Thing, plural: things, singular: thing, \
+         listKind: ThingList}\n  versions:\n  - name: v1\n    served: true\n    storage: true\n    \
+         schema: {openAPIV3Schema: {type: object}}\n",
+    );
+    assert_eq!(printed(&env.pintle(&format!("install own own {flag}"))), "false");
+    assert_eq!(printed(&env.pintle(&format!("upgrade own own {flag}"))), "true");
+    assert_eq!(printed(&env.pintle(&format!("rollback own 1 {flag}"))), "true");
+}
+
+#[test]
+fn nothing_is_asked_for_where_no_handler_runs() {
+    let (env, flag) = (TestEnv::new(), cluster::start());
+    chart(&env, "web", "events.on('pre-render', function() end)", "lua: [network]");
+    for line in ["package web", "dependency build web", "lua run web pre-delete"] {
+        has(&env.pintle(line), &["exit 0"]);
+    }
+    has(&env.pintle("template demo web"), &["exit 2", "not granted: network"]);
+    has(&env.pintle(&format!("install demo web --accept-perms network {flag}")), &["exit 0"]);
+    // Another user has granted nothing.
+    let other = TestEnv::new();
+    for line in ["list", "test demo", "uninstall demo"] {
+        has(&other.pintle(&format!("{line} {flag}")), &["exit 0"]);
+    }
+    // Where handlers do run, they still need what they ask for.
+    chart(&env, "web", "events.on('pre-package', function() end)", "lua: [network]");
+    has(&env.pintle("package web"), &["exit 2", "not granted: network", "--accept-perms network"]);
+    chart(&env, "web", "events.on('pre-delete', function() end)", "lua: [network]");
+    has(&env.pintle(&format!("install demo web --accept-perms network {flag}")), &["exit 0"]);
+    has(&other.pintle(&format!("uninstall demo {flag}")), &["exit 2", "not granted: network"]);
+}
+
+#[test]
+fn no_script_goes_on_after_a_memory_limit_that_it_caught() {
+    let env = TestEnv::new();
+    let script = "events.on('pre-render', function(ctx)
+        local ok = pcall(function() local t = {} for i = 1, 1e9 do t[i] = {i, i, i, i} end end)
+        ctx.values.greeting = 'went on ' .. tostring(ok)
+    end)";
+    chart(&env, "web", script, "");
+    let shown = env.pintle("template demo web");
+    has(&shown, &["exit 1", "the script used more memory than it may (64 MiB)"]);
+    assert!(!shown.contains("went on false"), "{shown}");
+}
+
+#[test]
+fn strings_that_are_added_are_answered_with_the_operator_that_joins_them() {
+    let env = TestEnv::new();
+    chart(
+        &env,
+        "web",
+        "events.on('pre-render', 0.5, function(_)\n  print(\"got chart \" + _.chart.name)\nend)",
+        "",
+    );
+    let advice = "strings are joined with `..`, not with `+`";
+    has(&env.pintle("template demo web"), &["exit 1", advice, "ext/lua/chart.lua:2"]);
+    has(&env.pintle("lua check web"), &["exit 3", &format!("ext/lua/chart.lua:2: {advice}")]);
+    let found = "events.on('chart-loaded', function(ctx) print(ctx.release.name) end)";
+    chart(&env, "web", found, "");
+    has(&env.pintle("lua check web"), &["exit 3", "`ctx.release` is nil in `chart-loaded`"]);
+}
+
+/// A script that changes an object at the events before objects are applied.
+const LATE: &str = "for _, name in {'pre-install', 'pre-upgrade'} do events.on(name, function(ctx)
+    for _, object in ctx.objects do
+        object.metadata.labels = {late = name .. '-' .. tostring(object.metadata.labels ~= nil)}
+    end
+end) end";
+
+#[test]
+fn plans_dry_runs_and_diffs_have_what_late_handlers_change() {
+    let (env, flag) = (TestEnv::new(), cluster::start());
+    let run = |line: &str| env.pintle(&format!("{line} {flag}"));
+    chart(&env, "web", LATE, "");
+    let new = "late: pre-install-false";
+    has(&run("plan install demo web --save new.plan"), &["exit 2", new]);
+    has(&run("install demo web --dry-run=server"), &["exit 0", new]);
+    has(&run("install demo web --dry-run=client"), &["exit 0", new]);
+    has(&env.pintle("install demo web --dry-run=client"), &["exit 0", new]);
+    has(&run("diff upgrade demo web --allow-unreleased"), &[new]);
+    // helm-diff takes the release for one that exists.
+    let next = "late: pre-upgrade-false";
+    has(&env.pintle("diff upgrade demo web --allow-unreleased --dry-run=client"), &[next]);
+    // The handler sees what was rendered, not what it made of it for the plan.
+    has(&run("apply new.plan"), &["exit 0", "REVISION: 1"]);
+    has(&run("get manifest demo"), &[new]);
+    has(&run("plan upgrade demo web --save next.plan"), &["exit 2", next]);
+    has(&run("upgrade demo web --dry-run=client"), &["exit 0", next]);
+    has(&run("diff upgrade demo web"), &[next]);
+    has(&run("apply next.plan"), &["exit 0", "REVISION: 2"]);
+    has(&run("get manifest demo"), &[next]);
+    has(&run("plan upgrade demo web"), &["exit 0", "unchanged"]);
+    let shown = run("diff upgrade demo web");
+    assert!(!shown.contains("late"), "{shown}");
+    has(&run("upgrade demo web"), &["exit 0", "REVISION: 3"]);
+}
+
+#[test]
+fn a_plan_is_applied_as_it_was_reviewed_whatever_a_handler_would_make_now() {
+    let (env, flag) = (TestEnv::new(), cluster::start());
+    let run = |line: &str| env.pintle(&format!("{line} {flag}"));
+    let script = "events.on('pre-install', function(ctx)
+        ctx.objects[1].data.greeting = template.render('{{ randAlphaNum 24 }}', {})
+    end)";
+    chart(&env, "web", script, "");
+    has(&run("plan install demo web --save a.plan"), &["exit 2"]);
+    let planned = |shown: &str| {
+        let line = shown.lines().find(|line| line.contains("greeting:")).expect("it is shown");
+        line.rsplit(' ').next().unwrap_or_default().trim_matches('"').to_owned()
+    };
+    let reviewed = planned(&run("plan show a.plan"));
+    assert_eq!(reviewed.len(), 24, "{reviewed}");
+    has(&run("apply a.plan"), &["exit 0", "would now make other objects than they did for the plan"]);
+    assert_eq!(planned(&run("get manifest demo")), reviewed);
+    // A handler can still refuse.
+    chart(
+        &env,
+        "no",
+        "events.on('pre-install', function(ctx) if ctx.release.name == 'b' and \
+           kubernetes.get('v1', 'ConfigMap', 'demo') == nil then error('not without demo', 0) end end)",
+        "",
+    );
+    has(&run("plan install b no --save b.plan"), &["exit 2"]);
+    has(&run("uninstall demo"), &["exit 0"]);
+    has(&run("apply b.plan"), &["exit 1", "not without demo"]);
+}
+
+#[test]
+fn a_plan_says_which_handlers_may_still_change_objects_and_apply_lets_them() {
+    let (env, flag) = (TestEnv::new(), cluster::start());
+    let run = |line: &str| env.pintle(&format!("{line} --accept-perms network {flag}"));
+    chart(&env, "web", LATE, "lua: [network]");
+    let says = "handlers of `pre-install` are not called before the release is applied, because they may use network; \
+                they may change objects then";
+    let shown = run("plan install demo web --save a.plan");
+    has(&shown, &["exit 2", says]);
+    assert!(!shown.contains("late:"), "{shown}");
+    has(
+        &env.pintle(&format!("plan show a.plan -o json {flag}")),
+        &["\"deferredHandlers\"", "\"pre-install\""],
+    );
+    has(&run("install demo web --dry-run=server"), &["exit 0", says]);
+    has(&env.pintle("install demo web --dry-run=client --accept-perms network"), &["exit 0", says]);
+    has(&run("diff upgrade demo web --allow-unreleased"), &[says]);
+    has(&run("apply a.plan"), &["exit 0", "REVISION: 1"]);
+    has(&env.pintle(&format!("get manifest demo {flag}")), &["late: pre-install-false"]);
 }
 
 #[test]
@@ -609,6 +852,50 @@ fn secrets_that_are_not_the_chart_s_own_stay_where_they_are() {
 }
 
 #[test]
+fn records_and_requests_of_others_are_hidden_from_scripts() {
+    let (env, flag) = (TestEnv::new(), cluster::start());
+    let run = |line: &str| env.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", "native")]);
+    env.write("bank/Chart.yaml", "apiVersion: v2\nname: bank\nversion: 0.1.0\n")
+        .write("bank/values.yaml", "password: ESCAPED\n")
+        .write("bank/crds/request.yaml", include_str!("../../../deploy/crds/helm-request.yaml"))
+        .write(
+            "bank/templates/request.yaml",
+            "apiVersion: helm.sh/v3\nkind: HelmRequest\nmetadata: {name: theirs}\n\
+             spec: {chart: {url: 'oci://registry.example.com/web'}, values: {password: ESCAPED}}\n",
+        );
+    has(&run("init"), &["exit 0"]);
+    has(&run("install bank bank"), &["exit 0"]);
+    for (kind, name) in [("HelmRequest", "theirs"), ("Release", "bank")] {
+        let script = format!(
+            "events.on('pre-render', function(ctx)
+                local ok, found = pcall(kubernetes.get, 'helm.sh/v3', '{kind}', '{name}')
+                ctx.values.greeting = ok and yaml.encode(found) or found
+            end)"
+        );
+        for permissions in ["", "lua: [network]"] {
+            chart(&env, "web", &script, permissions);
+            let shown = run("template web web --dry-run=server --yes");
+            has(&shown, &["exit 0", "scripts may not read release records and requests of others"]);
+            assert!(!shown.contains("ESCAPED"), "{kind}: {shown}");
+        }
+    }
+    // Templates of charts with network access see none either.
+    chart(&env, "web", "events.on('pre-render', function() end)", "lua: [network]");
+    for arguments in
+        [r#""HelmRequest" "default" "theirs""#, r#""HelmRequest" "" """#, r#""Release" "default" """#]
+    {
+        let template = format!("x: {{{{ lookup \"helm.sh/v3\" {arguments} | toJson | quote }}}}\n");
+        env.write(
+            "web/templates/found.yaml",
+            &format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: found}}\ndata:\n  {template}"),
+        );
+        let shown = run("template web web --dry-run=server --yes");
+        has(&shown, &["exit 1", "does not belong to the release web"]);
+        assert!(!shown.contains("ESCAPED"), "{arguments}: {shown}");
+    }
+}
+
+#[test]
 fn charts_of_other_engines_are_packed_and_linted_like_any_other() {
     let env = TestEnv::new();
     for (name, objects) in
@@ -814,4 +1101,48 @@ fn lint_holds_a_chart_of_the_kind_chart_to_its_definition() {
     env.write("web/Chart.yaml", &format!("{head}data:\n  keywords: one\n  type: other\n"));
     let shown = env.pintle("lint web");
     has(&shown, &["does not fit the kind Chart of helm.sh/v3", "/data/keywords", "/data/type"]);
+    // A server would drop unknown fields silently.
+    let head = head.replace("name: web-0.1.0", "name: web").replace("labels:", "lables: {}\n  labels:");
+    let data = "data:\n  engine: gotpl\n  tillerVersion: '>2'\n  descripton: x\n  maintainers: [{name: a, mail: b}]\n  version: 1\n";
+    env.write("web/Chart.yaml", &format!("{head}{data}appVersion: '1'\n"));
+    let shown = env.pintle("lint web");
+    has(
+        &shown,
+        &[
+            "exit 1",
+            "[ERROR] Chart.yaml: data.engine was removed: lifecycle events replace it",
+            "[ERROR] Chart.yaml: data.tillerVersion was removed: there is no Tiller",
+            "[ERROR] Chart.yaml: data.descripton is not a field of the kind Chart; did you mean description?",
+            "[ERROR] Chart.yaml: data.maintainers[0].mail is not a field of the kind Chart; did you mean email?",
+            "[ERROR] Chart.yaml: data.version is not a field of the kind Chart; its place is metadata.labels.version",
+            "[ERROR] Chart.yaml: appVersion is not a field of the kind Chart; its place is metadata.labels.appVersion",
+            "[ERROR] Chart.yaml: metadata.lables is not a field of the kind Chart; did you mean labels?",
+            "[ERROR] Chart.yaml: metadata.name is `web`; it is the name of the chart and its version, `web-0.1.0`",
+        ],
+    );
+}
+
+#[test]
+fn charts_are_created_in_the_form_of_a_kubernetes_object() {
+    let env = TestEnv::new();
+    has(&env.pintle("create web --chart-api-version helm.sh/v3"), &["exit 0"]);
+    let chart = std::fs::read_to_string(env.path().join("web/Chart.yaml")).expect("it was written");
+    has(
+        &chart,
+        &["apiVersion: helm.sh/v3\nkind: Chart\n", "name: web-0.1.0", "heritage: helm", "chart: web"],
+    );
+    let shown = env.pintle("lint web");
+    has(&shown, &["exit 0", "0 chart(s) failed"]);
+    assert!(!shown.contains("[ERROR]") && !shown.contains("[WARNING]"), "{shown}");
+    has(&env.pintle("template demo web"), &["exit 0", "helm.sh/chart: web-0.1.0"]);
+    has(&env.pintle("package web"), &["exit 0", "web-0.1.0.tgz"]);
+    let here = env.path().display();
+    has(
+        &env.pintle(&format!("create again --starter {here}/web --chart-api-version helm.sh/v3")),
+        &["exit 0"],
+    );
+    let chart = std::fs::read_to_string(env.path().join("again/Chart.yaml")).expect("it was written");
+    has(&chart, &["apiVersion: helm.sh/v3", "name: again-0.1.0"]);
+    has(&env.pintle("create web --chart-api-version v9"), &["exit 2", "supported: v2, v3, helm.sh/v3"]);
+    has(&env.helm("create web --chart-api-version helm.sh/v3"), &["exit 1", "(supported: v2, v3)"]);
 }

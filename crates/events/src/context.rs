@@ -156,7 +156,7 @@ impl Context {
         self.release.as_ref()
     }
 
-    /// The capabilities; `None` at events without a cluster.
+    /// What is known of the cluster; without one, what charts are rendered with by default.
     pub fn capabilities(&self) -> Option<&CapabilityInfo> {
         self.capabilities.as_ref()
     }

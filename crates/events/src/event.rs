@@ -159,6 +159,31 @@ impl Event {
         self.entry().may_change.contains(&part)
     }
 
+    /// Whether the context has a chart, with its files, templates and dependencies.
+    pub fn has_chart(self) -> bool {
+        let without =
+            [Event::PreCreate, Event::PreDelete, Event::PostDelete, Event::PreList, Event::PostList];
+        !without.contains(&self)
+    }
+
+    /// Whether the context has a release. Charts are also loaded for other reasons than to make one.
+    pub fn has_release(self) -> bool {
+        let without = [
+            Event::ChartLoaded,
+            Event::PreCreate,
+            Event::PostCreate,
+            Event::PreDependencyBuild,
+            Event::PostDependencyBuild,
+            Event::PrePackage,
+        ];
+        !without.contains(&self)
+    }
+
+    /// Whether the context has the readiness of an object.
+    pub fn has_readiness(self) -> bool {
+        self == Event::Watch
+    }
+
     /// The event with a name, if it takes handlers.
     ///
     /// # Errors

@@ -6,6 +6,7 @@ use pintle_yaml::decode::number_text;
 
 use crate::error::Problem;
 use crate::view::{Tree, View};
+use crate::weight::event_weights;
 
 /// Makes an object a hook and lists its events.
 pub const HOOK: &str = "helm.sh/hook";
@@ -92,6 +93,20 @@ impl Annotations {
             || self.weight.as_ref().is_some_and(|weight| weight.contains(','))
     }
 
+    /// All that is wrong with the events and weights. Some of it is refused by operations, the rest is tolerated as in Helm:
+    /// an object with an unknown event is neither installed nor run, an event that is named twice runs twice, and a single
+    /// weight that is not a number counts as 0.
+    pub fn problems(&self) -> Vec<Problem> {
+        if self.hook.is_none() && self.weights.is_none() {
+            return Vec::new();
+        }
+        let problems = self.hook.as_deref().map(event_problems).unwrap_or_default();
+        if !problems.is_empty() {
+            return problems;
+        }
+        event_weights(self, EventVocabulary::Native).err().into_iter().collect()
+    }
+
     /// Whether containers may get environment variables.
     pub fn allows_env(&self) -> bool {
         is_true_or_absent(self.env.as_deref())
@@ -113,6 +128,26 @@ pub(crate) const UNMANAGED: &str = "unmanaged";
 
 fn is_true_or_absent(text: Option<&str>) -> bool {
     text.is_none_or(|text| text.trim().eq_ignore_ascii_case("true"))
+}
+
+/// The problems of a list of events.
+fn event_problems(list: &str) -> Vec<Problem> {
+    if list.trim().is_empty() {
+        return vec![Problem::NoEvent];
+    }
+    let (mut problems, mut events): (Vec<Problem>, Vec<&str>) = (Vec::new(), Vec::new());
+    for word in list.split(',') {
+        match EventVocabulary::Native.event(word) {
+            _ if word.trim().is_empty() => problems.push(Problem::EmptyEntry),
+            Ok(event) if events.contains(&event) => {
+                problems.push(Problem::DuplicateEvent { event: event.to_owned() });
+            }
+            Ok(event) => events.push(event),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    problems.dedup();
+    problems
 }
 
 /// A scalar as Helm converts it to text.
@@ -213,6 +248,45 @@ mod tests {
         assert_eq!(EventVocabulary::Filter.events("test,pre-install,test"), twice("test"));
         assert_eq!(EventVocabulary::Native.events("test,test-success"), twice("test"));
         assert_eq!(EventVocabulary::Filter.events("test,test-success"), Ok(vec!["test", "test-success"]));
+    }
+
+    #[test]
+    fn every_problem_of_a_hook_is_found_and_misspelt_events_are_recognized() {
+        let problems = |hook: Option<&str>, weight: Option<&str>, weights: Option<&str>| -> Vec<String> {
+            let text = |text: Option<&str>| text.map(str::to_owned);
+            let annotations = Annotations {
+                hook: text(hook),
+                weight: text(weight),
+                weights: text(weights),
+                ..Annotations::default()
+            };
+            annotations.problems().iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(problems(Some("tset"), None, None), ["`tset` is not a hook event; did you mean `test`?"]);
+        assert_eq!(
+            problems(Some("pre-instal, post-intsall,test"), Some("1"), None),
+            [
+                "`pre-instal` is not a hook event; did you mean `pre-install`?",
+                "`post-intsall` is not a hook event; did you mean `post-install`?",
+            ]
+        );
+        assert_eq!(problems(Some("test,test-success"), None, None), ["the event `test` is named twice"]);
+        assert_eq!(
+            problems(Some("test,"), None, None),
+            ["`helm.sh/hook` has an empty entry, as after a comma at its end"]
+        );
+        assert_eq!(problems(Some(" "), None, None), ["`helm.sh/hook` is empty"]);
+        assert!(problems(Some("never"), None, None)[0].starts_with("`never` is not a hook event; the events are "));
+        assert_eq!(
+            problems(Some("test"), None, Some("zzz")),
+            ["the weight `zzz` in `helm.sh/hook-weights` is not a 32-bit integer"]
+        );
+        assert_eq!(
+            problems(Some("test"), Some("high"), None),
+            ["the weight `high` in `helm.sh/hook-weight` is not a 32-bit integer"]
+        );
+        assert!(problems(Some("Test, PRE-INSTALL"), Some("1,-2"), None).is_empty());
+        assert!(problems(None, Some("x"), None).is_empty(), "not a hook");
     }
 
     #[test]

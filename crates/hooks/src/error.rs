@@ -1,6 +1,7 @@
 //! Errors of hooks.
 
 use pintle_objects::ObjectError;
+use pintle_tree::suggest::suggest;
 
 use crate::annotation::{Annotations, HOOK, WEIGHTS};
 
@@ -12,18 +13,17 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// The document is not a YAML map.
-    #[error("cannot read the hook {name} of {path}")]
+    #[error("cannot read the hook {name} of {path}: {problem}")]
     Document {
         /// The name of the hook.
         name: String,
         /// The rendered file it comes from.
         path: String,
         /// The parser's error.
-        #[source]
-        source: ObjectError,
+        problem: ObjectError,
     },
     /// The annotations contradict each other.
-    #[error("{kind} {name}{} has invalid hook annotations", file_suffix(path))]
+    #[error("{kind} {name}{} has invalid hook annotations: {problem}", file_suffix(path))]
     Annotations {
         /// The kind of the hook.
         kind: String,
@@ -32,8 +32,7 @@ pub enum Error {
         /// The rendered file it comes from; empty when unknown.
         path: String,
         /// The problem.
-        #[source]
-        source: Problem,
+        problem: Problem,
     },
     /// The hook is an empty list. The message is Helm's.
     #[error("object not found, skipping delete: no objects visited")]
@@ -75,13 +74,16 @@ pub enum Problem {
     #[error("`helm.sh/hook` is empty")]
     NoEvent,
     /// An unknown event.
-    #[error("`{word}` is not a hook event; the events are {}", known.join(", "))]
+    #[error("`{word}` is not a hook event; {}", event_advice(word, known))]
     UnknownEvent {
         /// The unknown name.
         word: String,
         /// The known events.
         known: &'static [&'static str],
     },
+    /// An entry of a list of events is empty, for which Helm drops the hook.
+    #[error("`helm.sh/hook` has an empty entry, as after a comma at its end")]
+    EmptyEntry,
     /// An event is listed twice.
     #[error("the event `{event}` is named twice")]
     DuplicateEvent {
@@ -123,11 +125,18 @@ pub enum Problem {
     NoNames,
 }
 
+fn event_advice(word: &str, known: &[&'static str]) -> String {
+    match suggest(word, known) {
+        Some(likely) => format!("did you mean `{likely}`?"),
+        None => format!("the events are {}", known.join(", ")),
+    }
+}
+
 impl Problem {
     /// The annotation that has the problem.
-    pub(crate) fn annotation(&self, annotations: &Annotations) -> &'static str {
+    pub fn annotation(&self, annotations: &Annotations) -> &'static str {
         match self {
-            Problem::NoEvent => HOOK,
+            Problem::NoEvent | Problem::EmptyEntry => HOOK,
             Problem::NoNumber { annotation, .. } | Problem::Count { annotation, .. } => annotation,
             Problem::Mixed { .. } | Problem::ForeignEvent { .. } | Problem::NoNames => WEIGHTS,
             Problem::UnknownEvent { word: event, .. } | Problem::DuplicateEvent { event } => {

@@ -124,7 +124,7 @@ pub fn read(source: &Source<'_>) -> Result<Hook> {
         kind: source.kind.to_owned(),
         name: source.name.to_owned(),
         path: source.path.to_owned(),
-        source: problem,
+        problem,
     })?;
     Ok(hook(source, object, &annotations, events))
 }
@@ -150,7 +150,7 @@ pub fn read_stored(source: &Source<'_>) -> Result<Hook> {
 
 fn document(source: &Source<'_>) -> Result<Object> {
     let failure =
-        |error| Error::Document { name: source.name.to_owned(), path: source.path.to_owned(), source: error };
+        |error| Error::Document { name: source.name.to_owned(), path: source.path.to_owned(), problem: error };
     let file = || source.path.to_owned();
     match pintle_yaml::read_exact(source.manifest) {
         Ok(Node::Map(body)) => Ok(Object::new(body)),
@@ -331,7 +331,10 @@ mod tests {
     fn contradictions_are_errors_when_fresh_and_warnings_when_stored() {
         let error =
             job("hook: pre-install,test\nhook-weight: 1,2,3").expect_err("three weights for two events");
-        assert_eq!(error.to_string(), "Job j in c/t.yaml has invalid hook annotations");
+        assert_eq!(
+            error.to_string(),
+            "Job j in c/t.yaml has invalid hook annotations: `helm.sh/hook-weight` has 3 weights for 2 events"
+        );
         let manifest =
             b"{kind: Job, metadata: {name: j, annotations: {helm.sh/hook: test, helm.sh/hook-weights: x}}}";
         let source = Source {

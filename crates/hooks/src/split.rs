@@ -33,7 +33,7 @@ fn plan(object: &Object) -> Result<Plan> {
         kind: error.identity.kind().to_owned(),
         name: error.identity.name().to_owned(),
         path: String::new(),
-        source: error.problem,
+        problem: error.problem,
     })
 }
 

@@ -598,13 +598,3 @@ impl From<pintle_registry::Error> for Error {
         Error::Registry(Box::new(error))
     }
 }
-
-#[cfg(feature = "cluster")]
-impl Error {
-    /// The error for a saved plan whose objects a handler of the chart would change while it is applied.
-    pub(crate) fn changed_by_handlers(event: pintle_events::Event) -> Error {
-        let how = format!("a handler of `{event}` changes objects, which no plan can foresee");
-        let moved = crate::ops::Moved { what: "the scripts of the chart".to_owned(), how };
-        Error::StalePlan { moved: vec![moved] }
-    }
-}

@@ -108,6 +108,7 @@ mod deploy;
 #[cfg(feature = "embedded")]
 pub mod embedded;
 mod error;
+mod hook_problems;
 mod input;
 mod lifecycle;
 pub mod lint;
@@ -129,6 +130,7 @@ pub mod rehearse;
 mod report;
 mod schemas;
 mod session;
+mod source_map;
 
 pub use clock::{Clock, SystemClock};
 pub use error::{Error, ErrorKind, Result};

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use pintle_chart::Chart;
 use pintle_cluster::{Cluster, ServerCapabilities};
-use pintle_events::Event;
+use pintle_events::{CapabilityInfo, Event};
 use pintle_render::{Capabilities, KubeVersion, Lookup, Release, Target};
 use pintle_tree::{LogLine, Map, Node};
 use tokio::runtime::Handle;
 
 use crate::lifecycle::scripts::ScriptContext;
 use crate::lifecycle::secrets::{self, SecretAccess};
-use crate::lifecycle::{Lifecycle, spawn_blocking};
+use crate::lifecycle::{Lifecycle, context, spawn_blocking};
 use crate::options::{CrdPolicy, Method, RenderOptions};
 use crate::prepare::{self, PrepareOptions, Prepared, finish};
 use crate::report::BufferedReporter;
@@ -115,6 +115,24 @@ fn capabilities(facts: &ServerCapabilities) -> Capabilities {
     }
 }
 
+/// Returns what handlers see of the cluster, with the kinds that a plan has announced.
+///
+/// # Errors
+/// When the cluster cannot be asked.
+pub(crate) async fn capability_info(session: &Session) -> Result<CapabilityInfo> {
+    Ok(context::capability_info(&capabilities(&known_capabilities(session).await?)))
+}
+
+/// The capabilities of the cluster, with the kinds that a plan has announced.
+async fn known_capabilities(session: &Session) -> Result<ServerCapabilities> {
+    let mut facts = session.cluster.capabilities().await?;
+    for kind in session.cluster.announced_kinds() {
+        let version = kind.api_version();
+        facts.api_versions.extend([format!("{version}/{}", kind.kind), version]);
+    }
+    Ok(facts)
+}
+
 /// What is done about the CRDs in `crds/` of a chart before it is rendered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CrdStage {
@@ -150,6 +168,8 @@ pub(crate) struct LiveInput<'a> {
     pub(crate) remember: bool,
     /// How long handlers may postpone readiness.
     pub(crate) wait: Duration,
+    /// The events that the operation may emit; `None` if permissions are asked for in any case.
+    pub(crate) events: Option<&'static [Event]>,
 }
 
 /// Runs all stages from a loaded chart to rendered files, with the capabilities of the cluster. Returns the session
@@ -162,13 +182,13 @@ pub(crate) async fn prepare(
     input: LiveInput<'_>,
     reporter: &mut dyn Reporter,
 ) -> Result<(Session, Prepared)> {
-    let LiveInput { chart, user, release, render, crds, lookup, remember, wait } = input;
+    let LiveInput { chart, user, release, render, crds, lookup, remember, wait, events } = input;
     let rules = render.rules(&session.schemas);
     let chart = prepare::process(chart, &user, &rules, reporter)?;
     let (name, namespace) = (&release.name, &release.namespace);
-    let context = ScriptContext { release: name, namespace, remember, wait };
+    let context = ScriptContext { release: name, namespace, remember, wait, events };
     let mut session = session.with_chart_scripts(&chart, context).await?;
-    let (chart, user) = emit_chart_loaded(&session.events, chart, user, reporter).await?;
+    let (chart, user) = emit_chart_loaded(&session, chart, user, reporter).await?;
     if crds != CrdStage::Skip && !chart.crds().is_empty() {
         match crds {
             CrdStage::Install(policy, method) => {
@@ -179,11 +199,7 @@ pub(crate) async fn prepare(
         }
     }
     // Asked for after the CRDs are installed, because these add kinds.
-    let mut facts = session.cluster.capabilities().await?;
-    for kind in session.cluster.announced_kinds() {
-        let version = kind.api_version();
-        facts.api_versions.extend([format!("{version}/{}", kind.kind), version]);
-    }
+    let facts = known_capabilities(&session).await?;
     let misses = Misses::default();
     let target = target(&session, &facts, release, render, lookup.then_some(&misses));
     let prepared = run_blocking(chart, user, target, rules, &session.events, reporter).await;
@@ -202,18 +218,19 @@ async fn announce(session: &mut Session, chart: &Chart, namespace: &str) -> Resu
 
 /// Emits `chart-loaded` on a blocking thread. Returns the chart and values as the handlers left them.
 async fn emit_chart_loaded(
-    events: &Lifecycle,
+    session: &Session,
     chart: Chart,
     user: Map<Node>,
     reporter: &mut dyn Reporter,
 ) -> Result<(Chart, Map<Node>)> {
-    if !events.listens(Event::ChartLoaded) {
+    if !session.events.listens(Event::ChartLoaded) {
         return Ok((chart, user));
     }
-    let events = events.clone();
+    let events = session.events.clone();
+    let capabilities = capability_info(session).await?;
     let work = move || {
         let mut log = Vec::new();
-        prepare::emit_chart_loaded(chart, user, &events, &mut log).map(|loaded| (loaded, log))
+        prepare::emit_chart_loaded(chart, user, capabilities, &events, &mut log).map(|loaded| (loaded, log))
     };
     let (loaded, log) = spawn_blocking(Event::ChartLoaded, work).await?;
     log.into_iter().for_each(|line| reporter.log(line));

@@ -5,6 +5,8 @@ use pintle_objects::{Manifest, Sorted};
 use pintle_release::{HookRun, StoredHook};
 
 #[cfg(feature = "cluster")]
+use crate::hook_problems::{self, HookProblem};
+#[cfg(feature = "cluster")]
 use crate::prepare::Prepared;
 use crate::prepare::{displayed_content, push_document};
 use crate::{Reporter, Result};
@@ -18,6 +20,9 @@ pub(crate) struct RenderedRecord {
     pub(crate) hooks: Vec<StoredHook>,
     /// The rendered notes.
     pub(crate) notes: String,
+    /// Hooks that will not run as their annotations say.
+    #[cfg_attr(not(feature = "embedded"), expect(dead_code, reason = "only rehearsals report them"))]
+    pub(crate) hook_problems: Vec<HookProblem>,
 }
 
 /// Builds the rendered part of a release record.
@@ -32,8 +37,11 @@ pub(crate) fn record(
         reporter.log(line.clone());
     }
     prepared.record_objects.check(&sorted, reporter)?;
+    let hook_problems = hook_problems::find(&sorted, Some(&prepared.chart));
+    hook_problems.iter().for_each(|problem| reporter.log_extra(problem.warning()));
     let (manifest, hooks) = split_hooks(&sorted, hide_secrets, reporter)?;
-    Ok(RenderedRecord { hooks, manifest, notes: String::from_utf8_lossy(&prepared.notes).into_owned() })
+    let notes = String::from_utf8_lossy(&prepared.notes).into_owned();
+    Ok(RenderedRecord { hooks, manifest, notes, hook_problems })
 }
 
 /// Splits sorted documents into the manifest and the hooks of a release record.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use pintle_chart::Chart;
 use pintle_chart::metadata::Dependency;
-use pintle_events::{Context, Event};
+use pintle_events::{CapabilityInfo, Context, Event};
 #[cfg(feature = "images")]
 use pintle_images::Policy;
 use pintle_objects::{Manifest, Order, Sorted};
@@ -124,7 +124,6 @@ impl Prepared {
     }
 
     /// Returns the handlers of the program and of the chart's scripts.
-    #[cfg(any(feature = "cluster", feature = "unittest"))]
     pub(crate) fn events(&self) -> &Lifecycle {
         &self.events
     }
@@ -184,9 +183,26 @@ pub fn prepare(
     events: &Lifecycle,
     reporter: &mut dyn Reporter,
 ) -> Result<Prepared> {
+    prepare_for(chart, user, target, rules, (events, &RENDER_EVENTS), reporter)
+}
+
+/// The events that rendering a chart without a cluster may emit.
+pub(crate) const RENDER_EVENTS: [Event; 3] = [Event::ChartLoaded, Event::PreRender, Event::PostRender];
+
+/// As [`prepare`], for an operation that may emit these events.
+pub(crate) fn prepare_for(
+    chart: Chart,
+    user: Map<Node>,
+    target: &Target,
+    rules: PrepareOptions,
+    (events, emitted): (&Lifecycle, &[Event]),
+    reporter: &mut dyn Reporter,
+) -> Result<Prepared> {
     let chart = process(chart, &user, &rules, reporter)?;
-    let outcome = events.with_scripts_of(&chart).and_then(|events| {
-        let (chart, user) = forward_log(reporter, |log| emit_chart_loaded(chart, user, &events, log))?;
+    let capabilities = context::capability_info(&target.capabilities);
+    let outcome = events.with_scripts_of(&chart, emitted).and_then(|events| {
+        let (chart, user) =
+            forward_log(reporter, |log| emit_chart_loaded(chart, user, capabilities, &events, log))?;
         finish(chart, user, target, rules, &events, reporter)
     });
     events.report(reporter);
@@ -216,6 +232,7 @@ pub(crate) fn process(
 pub(crate) fn emit_chart_loaded(
     mut chart: Chart,
     user: Map<Node>,
+    capabilities: CapabilityInfo,
     events: &Lifecycle,
     log: &mut Vec<LogLine>,
 ) -> Result<(Chart, Map<Node>)> {
@@ -224,7 +241,7 @@ pub(crate) fn emit_chart_loaded(
         return Ok((chart, user));
     }
     let watched = ValuesSnapshot::new(&chart, &user);
-    let mut context = context::for_chart(&chart, user);
+    let mut context = context::for_chart(&chart, user).with_capabilities(capabilities);
     events.emit(event, &mut context)?;
     sources::apply_file_changes(&mut chart, &mut context, event)?;
     let user = context.take_values();
@@ -237,7 +254,10 @@ pub(crate) fn emit_chart_loaded(
 /// # Errors
 /// When a handler fails.
 pub(crate) fn emit_without_chart(event: Event, events: &Lifecycle) -> Result<()> {
-    if events.listens(event) { events.emit(event, &mut Context::default()) } else { Ok(()) }
+    if !events.listens(event) {
+        return Ok(());
+    }
+    events.emit(event, &mut context::with_default_capabilities(Context::default()))
 }
 
 /// Emits an event before or after the dependencies of a chart are fetched. Returns the dependencies that handlers
@@ -250,11 +270,10 @@ pub(crate) fn emit_dependencies(
     event: Event,
     events: &Lifecycle,
 ) -> Result<Option<Vec<Dependency>>> {
-    let events = events.with_scripts_of(chart)?;
     if !events.listens(event) {
         return Ok(None);
     }
-    let mut context = context::for_chart(chart, chart.values.clone());
+    let mut context = context::with_default_capabilities(context::for_chart(chart, chart.values.clone()));
     let before: Vec<_> = context.all_charts().iter().map(|part| part.dependencies.clone()).collect();
     events.emit(event, &mut context)?;
     let mut after: Vec<_> = context.take_charts().into_iter().map(|part| part.dependencies).collect();
@@ -271,6 +290,22 @@ pub(crate) fn emit_dependencies(
     Ok(Some(sources::dependencies(chart, wanted)))
 }
 
+/// Emits `chart-loaded` for a chart that is neither rendered nor deployed. Handlers see no values of a user, because there
+/// are none, and nothing of what they change is kept: it would be changed again whenever the chart is loaded from what
+/// the operation writes.
+///
+/// # Errors
+/// When a handler fails.
+pub(crate) fn emit_only_loaded(chart: &Chart, events: &Lifecycle) -> Result<()> {
+    if !events.listens(Event::ChartLoaded) {
+        return Ok(());
+    }
+    events.emit(
+        Event::ChartLoaded,
+        &mut context::with_default_capabilities(context::for_chart(chart, Map::new())),
+    )
+}
+
 /// Emits an event about a chart that is not rendered, such as for `package`. Handlers may change the files and the
 /// default values.
 ///
@@ -280,7 +315,7 @@ pub(crate) fn emit_for_chart(chart: &mut Chart, event: Event, events: &Lifecycle
     if !events.listens(event) {
         return Ok(());
     }
-    let mut context = context::for_chart(chart, chart.values.clone());
+    let mut context = context::with_default_capabilities(context::for_chart(chart, chart.values.clone()));
     events.emit(event, &mut context)?;
     sources::apply_file_changes(chart, &mut context, event)?;
     let values = context.take_values();
@@ -432,9 +467,12 @@ pub(crate) fn render_for_lint(
 ) -> Option<Rendered> {
     let nulls = NullRules::Helm4;
     let chart = pintle_values::process_dependencies(chart, &options.values, nulls, &mut findings.log).ok()?;
-    let events = &add_finding_on_error(events.with_scripts_of(&chart), findings)?;
+    let [loaded, before, after] = RENDER_EVENTS;
+    let events = events.with_scripts_of(&chart, &[loaded, before, after, Event::PreLint]);
+    let events = &add_finding_on_error(events, findings)?;
     let mut log = Vec::new();
-    let outcome = emit_chart_loaded(chart, options.values.clone(), events, &mut log);
+    let capabilities = context::capability_info(&target.capabilities);
+    let outcome = emit_chart_loaded(chart, options.values.clone(), capabilities, events, &mut log);
     findings.log.extend(log);
     let (chart, user) = add_finding_on_error(outcome, findings)?;
     // Helm coalesces twice here; the second pass only repeats the warnings.

@@ -9,13 +9,13 @@ use pintle_tree::LogLine;
 use crate::{Error, Reporter, Result};
 
 /// The API group of our release kinds, with the slash before the version.
-const RELEASE_API_GROUP: &str = "helm.sh/";
+pub(crate) const RELEASE_API_GROUP: &str = "helm.sh/";
 
 /// The prefix of the names of Helm's record Secrets and ConfigMaps.
-const RECORD_NAME_PREFIX: &str = "sh.helm.release.v1.";
+pub(crate) const RECORD_NAME_PREFIX: &str = "sh.helm.release.v1.";
 
 /// The prefix of the types of record Secrets. They contain the values of all releases.
-pub(crate) const RECORD_TYPE_PREFIX: &str = "helm.sh/release";
+const RECORD_TYPE_PREFIX: &str = "helm.sh/release";
 
 /// What to do with a chart that contains objects which look like release records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use pintle::cluster::logs::LogSource;
 use pintle::cluster::store::NativeStore;
 use pintle::embedded::{self, Embedded};
 use pintle::ops::{InstallRequest, install};
 use pintle::release::{Query, Status};
-use pintle::{DeployOptions, Session, Silent, WaitStrategy};
+use pintle::tree::LogLine;
+use pintle::{DeployOptions, Reporter, Session, Silent, WaitStrategy};
 
 /// Limit for the average install in a release build.
 const MAX_AVERAGE: Duration = Duration::from_millis(10);
@@ -113,4 +115,39 @@ async fn installs_in_a_file_are_there_when_it_is_opened_again() {
     let all = session.store.latest(&Query::default()).await.unwrap();
     assert_eq!(all.len(), count);
     assert!(all.iter().all(|summary| summary.status == Status::Deployed));
+}
+
+/// Keeps the logs of hooks by namespace, pod and container.
+#[derive(Default)]
+struct HookLogs(std::collections::BTreeMap<String, String>);
+
+impl Reporter for HookLogs {
+    fn log(&mut self, _: LogLine) {}
+
+    fn hook_log(&mut self, source: &LogSource, bytes: &[u8]) {
+        let LogSource { namespace, pod, container, .. } = source;
+        let text = self.0.entry(format!("{namespace}/{pod}/{container}")).or_default();
+        text.push_str(&String::from_utf8_lossy(bytes));
+    }
+}
+
+#[tokio::test]
+async fn a_program_gets_the_log_of_each_container_of_a_hook() {
+    let folder = tempfile::tempdir().unwrap();
+    write_chart(folder.path());
+    let hook = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: talks\n  annotations:\n    helm.sh/hook: pre-install\n    \
+                helm.sh/hook-output-log-policy: hook-succeeded\n    pintle.dev/simulate-log: spoken\nspec:\n  \
+                restartPolicy: Never\n  containers:\n  - {name: one, image: x}\n  - {name: two, image: x}\n";
+    std::fs::write(folder.path().join("templates/hook.yaml"), hook).unwrap();
+    let request = InstallRequest {
+        chart: folder.path().to_owned(),
+        name: "r".to_owned(),
+        namespace: "default".to_owned(),
+        ..InstallRequest::default()
+    };
+    let mut logs = HookLogs::default();
+    install(&session(None).await, &request, &mut logs).await.unwrap();
+    let seen: Vec<(&str, &str)> =
+        logs.0.iter().map(|(source, text)| (source.as_str(), text.trim_end())).collect();
+    assert_eq!(seen, [("default/talks/one", "spoken"), ("default/talks/two", "spoken")]);
 }

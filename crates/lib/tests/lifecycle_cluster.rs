@@ -361,7 +361,7 @@ fn test_of(objects: &mut [RenderedObject]) -> &mut Object {
 }
 
 #[tokio::test]
-async fn a_test_that_fails_is_told_before_the_end_of_tests() {
+async fn a_test_that_fails_is_told_after_the_end_of_tests() {
     let stage = Stage::new().await;
     install(&stage.session, &stage.request(), &mut Silent).await.expect("can be installed");
     stage.note_all();
@@ -376,7 +376,7 @@ async fn a_test_that_fails_is_told_before_the_end_of_tests() {
     assert!(failed);
     assert_eq!(
         stage.notes(),
-        ["pre-test 1 web one test", "failed-test 1 web one test", "post-test 1 web one test"]
+        ["pre-test 1 web one test", "post-test 1 web one test", "failed-test 1 web one test"]
     );
 }
 

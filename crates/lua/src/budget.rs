@@ -1,7 +1,7 @@
 //! Limits shared by the scripts of all charts of an operation, so that many small charts cannot use more than one
 //! large chart may.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::limits::Limits;
@@ -18,6 +18,8 @@ pub(crate) struct Budget {
     most_memory: usize,
     /// The bytes that may still be written to files.
     disk: AtomicU64,
+    /// Whether any script exceeded a limit.
+    exceeded: AtomicBool,
 }
 
 /// The minimum that a file counts, so that many empty files are not free.
@@ -39,7 +41,18 @@ impl Budget {
             memory: AtomicUsize::new(0),
             most_memory: limits.all_memory.max(1),
             disk: AtomicU64::new(limits.all_disk),
+            exceeded: AtomicBool::new(false),
         }
+    }
+
+    /// Records that a script exceeded a limit, which ends the operation.
+    pub(crate) fn mark_exceeded(&self) {
+        self.exceeded.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether any script exceeded a limit.
+    pub(crate) fn is_exceeded(&self) -> bool {
+        self.exceeded.load(Ordering::Relaxed)
     }
 
     /// The remaining steps.

@@ -88,7 +88,10 @@ pub(crate) type Sources = BTreeMap<String, Str>;
 pub(crate) const PRELUDE: &str = "pintle";
 
 /// The message for the memory limit of one chart.
-const MEMORY: &str = "the script used more memory than it may";
+pub(crate) const MEMORY: &str = "the script used more memory than it may";
+
+/// The engine's message for the memory limit, as scripts see it.
+pub(crate) const OUT_OF_MEMORY: &str = "not enough memory";
 
 /// The message for the memory limit of all charts together.
 const ALL_MEMORY: &str = "the scripts of all charts together used more memory than they may";
@@ -162,7 +165,8 @@ impl Failure {
         };
         let message = match message.trim_end() {
             // The engine's text, when a script caught the error and raised it again.
-            "not enough memory" => MEMORY.to_owned(),
+            OUT_OF_MEMORY => MEMORY.to_owned(),
+            message if adds_strings(message) => format!("{}; {JOIN_STRINGS}", sanitized(message)),
             message => sanitized(message),
         };
         let mut failure = Failure { file, line, message, excerpt: None, trace: calls(trace, sources) };
@@ -181,6 +185,15 @@ impl Failure {
             self.excerpt = sources.get(file).and_then(|source| excerpt(source, line));
         }
     }
+}
+
+/// The advice for scripts that add strings, as in languages where `+` joins them.
+pub(crate) const JOIN_STRINGS: &str = "strings are joined with `..`, not with `+`";
+
+/// Whether an error of the engine is about `+` with a string.
+fn adds_strings(message: &str) -> bool {
+    let operands = message.strip_prefix("attempt to perform arithmetic (add) on ");
+    operands.is_some_and(|operands| operands.split(" and ").any(|operand| operand == "string"))
 }
 
 /// Splits `file:line: message`.
@@ -294,6 +307,19 @@ mod tests {
         let failure = Failure::from_lua_error(&mlua::Error::RuntimeError(text), &sources());
         assert!(failure.message.starts_with("\u{fffd}[2Jéé") && failure.message.ends_with("é …"));
         assert!(failure.message.len() < MAX_MESSAGE + 10);
+    }
+
+    #[test]
+    fn adding_strings_is_answered_with_the_operator_that_joins_them() {
+        for operands in ["string", "string and nil", "number and string"] {
+            let text = format!("attempt to perform arithmetic (add) on {operands}");
+            let failure = Failure::from_lua_error(&mlua::Error::RuntimeError(text.clone()), &sources());
+            assert_eq!(failure.message, format!("{text}; strings are joined with `..`, not with `+`"));
+        }
+        for text in ["attempt to perform arithmetic (add) on nil", "attempt to perform arithmetic (sub) on string"] {
+            let failure = Failure::from_lua_error(&mlua::Error::RuntimeError(text.into()), &sources());
+            assert_eq!(failure.message, text);
+        }
     }
 
     #[test]

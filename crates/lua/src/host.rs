@@ -23,6 +23,8 @@ pub(crate) struct Host {
     pub(crate) services: Services,
     /// The permissions that were requested and granted.
     pub(crate) granted: Permissions,
+    /// The permissions that the script is told to have although it does not, when it is only asked for its handlers.
+    pub(crate) assumed: Permissions,
     pub(crate) resolver: ModuleResolver,
     /// Set for the state of a plugin.
     pub(crate) plugin: Option<PluginHost>,
@@ -74,6 +76,7 @@ impl Host {
             meter,
             services,
             granted,
+            assumed: Permissions::none(),
             resolver,
             plugin: None,
             handles: OnceLock::new(),

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use mlua::Lua;
+use mlua::{Lua, Value};
 
 use crate::budget::{Budget, Spent};
-use crate::error::caller_location;
+use crate::error::{MEMORY, OUT_OF_MEMORY, caller_location};
 
 /// Resource limits: per chart, and for all charts that are loaded together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -261,17 +261,46 @@ impl Meter {
         }
     }
 
+    /// Checks an error that a script has caught. The engine reports the memory limit like any other error, so this is where
+    /// it becomes known that the limit was reached.
+    ///
+    /// # Errors
+    /// When the error is a limit, which the script must not survive.
+    pub(crate) fn check_caught(&self, lua: &Lua, error: &Value) -> mlua::Result<()> {
+        if self.exceeded.load(Ordering::Relaxed) {
+            return Err(self.error());
+        }
+        let is_memory = match error {
+            Value::String(text) => text.as_bytes() == OUT_OF_MEMORY.as_bytes(),
+            Value::Error(error) => error.chain().any(is_memory_error),
+            _ => false,
+        };
+        if is_memory { Err(self.exceed(lua, MEMORY.to_owned())) } else { Ok(()) }
+    }
+
     /// The limit that the run exceeded, if any.
     pub(crate) fn exceeded(&self) -> Option<ExceededLimit> {
         if self.exceeded.load(Ordering::Relaxed) { self.lock().limit.clone() } else { None }
     }
 
-    fn exceed(&self, lua: &Lua, reason: String) -> mlua::Error {
+    /// Ends the run because of a limit: whatever the script does from now on, it fails.
+    pub(crate) fn exceed(&self, lua: &Lua, reason: String) -> mlua::Error {
         let location = caller_location(lua).map(|location| format!("{location}: ")).unwrap_or_default();
         let trace = lua.traceback(None, 0).map(|text| text.to_string_lossy()).unwrap_or_default();
-        self.lock().limit = Some(ExceededLimit { message: format!("{location}{reason}"), trace });
-        self.exceeded.store(true, Ordering::Relaxed);
+        self.end_by_limit(ExceededLimit { message: format!("{location}{reason}"), trace });
         self.error()
+    }
+
+    /// Ends the run because wrapped handlers of another chart exceeded a limit, which the wrapper must not survive either.
+    pub(crate) fn exceed_with(&self, message: String) -> mlua::Error {
+        self.end_by_limit(ExceededLimit { message, trace: String::new() });
+        self.error()
+    }
+
+    fn end_by_limit(&self, limit: ExceededLimit) {
+        self.lock().limit = Some(limit);
+        self.exceeded.store(true, Ordering::Relaxed);
+        self.budget.mark_exceeded();
     }
 
     fn error(&self) -> mlua::Error {
@@ -282,4 +311,13 @@ impl Meter {
     fn lock(&self) -> std::sync::MutexGuard<'_, Run> {
         self.run.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether an error is the engine's about the memory limit. In text form it comes from a script that failed in a callback.
+fn is_memory_error(error: &(dyn std::error::Error + 'static)) -> bool {
+    error.downcast_ref::<mlua::Error>().is_some_and(|error| match error {
+        mlua::Error::MemoryError(_) => true,
+        mlua::Error::RuntimeError(text) => text.split('\n').next() == Some(OUT_OF_MEMORY),
+        _ => false,
+    })
 }

@@ -230,8 +230,11 @@ fn install_context(lua: &Lua, host: &Arc<Host>, table: &Table) -> mlua::Result<(
     let shared = Arc::clone(host);
     let charge =
         lua.create_function(move |lua, count: f64| shared.meter.charge(lua, count.max(0.0) as u64))?;
+    let shared = Arc::clone(host);
+    let caught = lua.create_function(move |lua, error: Value| shared.meter.check_caught(lua, &error))?;
     for (name, function) in [
         ("charge", charge),
+        ("caught", caught),
         ("fill", fill),
         ("part", part),
         ("assign", assign),
@@ -251,7 +254,8 @@ fn install(lua: &Lua, host: &Arc<Host>, globals: &Table, prelude: &Table) -> mlu
     globals.raw_set("null", Value::NULL)?;
     let permissions = lua.create_table()?;
     for permission in Permission::ALL {
-        permissions.raw_set(permission.as_str(), host.granted.contains(permission))?;
+        let has = host.granted.contains(permission) || host.assumed.contains(permission);
+        permissions.raw_set(permission.as_str(), has)?;
     }
     globals.raw_set("permissions", permissions)?;
     install_modules(lua, host, globals, prelude)?;

@@ -153,6 +153,7 @@ impl Script {
         next: Next<'_>,
     ) -> Result<(), HandlerError> {
         let mut inner: Option<HandlerError> = None;
+        let meter = &self.host.meter;
         let outcome = self.run(context, location, |ctx| {
             self.lua.scope(|scope| {
                 let next = scope.create_function_mut(|lua, ()| {
@@ -160,7 +161,11 @@ impl Script {
                         next(context).map_err(|error| {
                             let text = error.to_string();
                             inner = Some(error);
-                            CallError::Message(text)
+                            // A limit of the wrapped handlers cannot be caught either.
+                            match meter.budget().is_exceeded() {
+                                true => CallError::Lua(meter.exceed_with(text)),
+                                false => CallError::Message(text),
+                            }
                         })
                     });
                     call::answer(lua, answer.map(|()| Value::Nil))

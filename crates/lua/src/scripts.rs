@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pintle_chart::{Chart, ext};
-use pintle_events::{ChartPath, Emitter, Registration};
+use pintle_events::{ChartPath, Emitter, Event, Registration};
 
 use crate::budget::Budget;
 use crate::error::{Error, Result};
@@ -37,6 +37,8 @@ struct Loader<'a> {
     /// The libraries chosen for the tree.
     chosen: Vec<&'a Chart>,
     scripts: Vec<Arc<Script>>,
+    /// Whether scripts are told that they have the permissions that they request.
+    assumes: bool,
 }
 
 impl Scripts {
@@ -52,12 +54,37 @@ impl Scripts {
         limits: &Limits,
         services: &Services,
     ) -> Result<Scripts> {
+        Scripts::load_tree(chart, granted, limits, services, false)
+    }
+
+    /// Returns whether the scripts of a chart register handlers of any of these events. They are loaded without permissions
+    /// and services for that; scripts that cannot be loaded so are taken to have some.
+    pub fn listen_to(chart: &Chart, limits: &Limits, events: &[Event]) -> bool {
+        let loaded =
+            Scripts::load_tree(chart, &Permissions::none(), limits, &Services::default(), true);
+        let is_one = |entry: &Registered| match entry {
+            Registered::Handler { event, .. } => events.contains(event),
+            // These concern handlers of subcharts, which register themselves.
+            Registered::Off { .. } | Registered::Wrap { .. } => false,
+        };
+        loaded.map_or(true, |loaded| {
+            loaded.scripts.iter().any(|script| script.host().registrations().entries.iter().any(is_one))
+        })
+    }
+
+    fn load_tree(
+        chart: &Chart,
+        granted: &Permissions,
+        limits: &Limits,
+        services: &Services,
+        assumes: bool,
+    ) -> Result<Scripts> {
         if !ext::has_scripts(chart) {
             return Ok(Scripts::default());
         }
         let chosen = require::chosen_libraries(chart);
         let budget = Arc::new(Budget::new(limits));
-        let mut loader = Loader { granted, limits, services, budget, chosen, scripts: Vec::new() };
+        let mut loader = Loader { granted, limits, services, budget, chosen, scripts: Vec::new(), assumes };
         loader.add(chart, &mut Vec::new(), ChartPath::top(chart.name()))?;
         Ok(Scripts { scripts: loader.scripts })
     }
@@ -102,9 +129,10 @@ impl<'a> Loader<'a> {
             return Ok(());
         }
         // What a chart does not request itself it does not get, even if another chart of the tree has it.
-        let granted = permission::requested_by(chart, &path)?.and(self.granted);
+        let requested = permission::requested_by(chart, &path)?;
+        let granted = requested.and(self.granted);
         let resolver = ModuleResolver::new(chart, above, &self.chosen);
-        let host = Host::new(
+        let mut host = Host::new(
             path.clone(),
             *self.limits,
             self.services.clone(),
@@ -112,6 +140,9 @@ impl<'a> Loader<'a> {
             resolver,
             Arc::clone(&self.budget),
         );
+        if self.assumes {
+            host.assumed = requested;
+        }
         let script = Script::load(host).map_err(|source| Error::Load { chart: path, source })?;
         self.scripts.push(Arc::new(script));
         Ok(())

@@ -119,8 +119,8 @@ pub(crate) enum Classification<'a> {
     NotAHook,
     /// A hook.
     Hook(Hook<'a>),
-    /// A hook for an event that Helm does not know. Helm drops such an object.
-    Unknown(String),
+    /// A hook for an event that Helm does not know, with its annotation. Helm drops such an object.
+    Unknown(Hook<'a>, String),
 }
 
 /// Classifies a document by its head.
@@ -132,8 +132,11 @@ pub(crate) fn classify<'a>(path: &'a str, manifest: &'a [u8], head: &Head) -> Cl
     let events: Option<Vec<HookEvent>> =
         words.split(',').map(|word| HookEvent::parse(&normal(word))).collect();
     // One unknown event is enough, even beside known ones.
-    let Some(events) = events else { return Classification::Unknown(words.into_owned()) };
-    Classification::Hook(Hook { events, ..Hook::from_head(path, manifest, head) })
+    let hook = Hook::from_head(path, manifest, head);
+    match events {
+        Some(events) => Classification::Hook(Hook { events, ..hook }),
+        None => Classification::Unknown(hook, words.into_owned()),
+    }
 }
 
 /// The weight; anything that is not a number counts as 0.
@@ -183,7 +186,7 @@ mod tests {
     fn one_unknown_event_drops_the_object() {
         let head = head(&[(HOOK, "pre-install,crd-install")]);
         assert!(
-            matches!(classify("p", b"", &head), Classification::Unknown(words) if words == "pre-install,crd-install")
+            matches!(classify("p", b"", &head), Classification::Unknown(_, words) if words == "pre-install,crd-install")
         );
     }
 

@@ -25,6 +25,8 @@ pub struct Sorted<'a> {
     pub manifests: Vec<Manifest<'a>>,
     /// The hooks, in the same order. Weights are not considered here.
     pub hooks: Vec<Hook<'a>>,
+    /// Hooks with an unknown event, which Helm neither installs nor runs, without their events.
+    pub dropped: Vec<Hook<'a>>,
     /// Log lines, in order.
     pub log: Vec<LogLine>,
 }
@@ -62,11 +64,14 @@ where
                 sorted.manifests.push(Manifest { path: document.path, content: document.content, head });
             }
             Classification::Hook(hook) => sorted.hooks.push(hook),
-            Classification::Unknown(words) => sorted.log.push(LogLine {
-                level: pintle_tree::LogLevel::Info,
-                message: "skipping unknown hooks".into(),
-                attributes: vec![("hookTypes", words)],
-            }),
+            Classification::Unknown(hook, words) => {
+                sorted.dropped.push(hook);
+                sorted.log.push(LogLine {
+                    level: pintle_tree::LogLevel::Info,
+                    message: "skipping unknown hooks".into(),
+                    attributes: vec![("hookTypes", words)],
+                });
+            }
         }
     }
     // Stable, as Helm's sort is.

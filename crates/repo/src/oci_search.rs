@@ -90,5 +90,6 @@ async fn hit(client: &Arc<Client>, chart: &ResolvedChart) -> pintle_registry::Re
     let Ok(config) = pintle_tree::json::read(&config) else { return Ok(None) };
     let text = |name: &str| config.get(name).and_then(Node::as_str).unwrap_or_default().to_owned();
     let name = format!("oci://{}", chart.name.repository);
-    Ok(Hit::new(name, chart.version.clone(), text("appVersion"), text("description")))
+    let is_library = text("type") == "library";
+    Ok(Hit::new(name, chart.version.clone(), text("appVersion"), text("description"), is_library))
 }

@@ -83,6 +83,8 @@ pub struct Hit {
     pub app_version: String,
     /// The description.
     pub description: String,
+    /// Whether it is a library chart, which cannot be installed.
+    pub is_library: bool,
     score: usize,
     parsed: Version,
 }
@@ -94,9 +96,10 @@ impl Hit {
         version: String,
         app_version: String,
         description: String,
+        is_library: bool,
     ) -> Option<Hit> {
         let parsed = Version::parse(&version).ok()?;
-        Some(Hit { name, version, app_version, description, score: 0, parsed })
+        Some(Hit { name, version, app_version, description, is_library, score: 0, parsed })
     }
 }
 
@@ -135,6 +138,7 @@ pub fn search(
                     version: head.version.clone(),
                     app_version: head.app_version.clone(),
                     description: text.description.clone(),
+                    is_library: text.is_library,
                     score,
                     parsed,
                 });

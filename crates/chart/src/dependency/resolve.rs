@@ -21,11 +21,35 @@ use crate::path::clean;
 pub(super) fn resolve(
     dependencies: &[Dependency],
     chart_path: &Path,
-    mut remote: Option<&mut (dyn Remote + '_)>,
+    remote: Option<&mut (dyn Remote + '_)>,
     output: &mut Output<'_>,
 ) -> Result<Vec<Dependency>> {
+    let found = resolve_each(dependencies, chart_path, remote, output)?;
+    let missing: Vec<String> = dependencies
+        .iter()
+        .zip(&found)
+        .filter(|(_, found)| found.is_none())
+        .map(|(dependency, _)| describe(dependency))
+        .collect();
+    if missing.is_empty() {
+        return Ok(found.into_iter().flatten().collect());
+    }
+    Err(Error::message(format!(
+        "can't get a valid version for {} subchart(s): {}. Make sure a matching chart version exists in the repo, \
+         or change the version constraint in Chart.yaml",
+        missing.len(),
+        missing.join(", ")
+    )))
+}
+
+/// As [`resolve`]; `None` for each of which no version suits.
+pub(super) fn resolve_each(
+    dependencies: &[Dependency],
+    chart_path: &Path,
+    mut remote: Option<&mut (dyn Remote + '_)>,
+    output: &mut Output<'_>,
+) -> Result<Vec<Option<Dependency>>> {
     let mut locked = Vec::with_capacity(dependencies.len());
-    let mut missing = Vec::new();
     for (at, dependency) in dependencies.iter().enumerate() {
         let Dependency { name, version, repository, .. } = dependency;
         let range = Constraint::parse(version).map_err(|error| {
@@ -45,25 +69,14 @@ pub(super) fn resolve(
             let found = chart.metadata.version;
             Version::parse(&found).is_ok_and(|found| range.check(&found)).then_some(found)
         };
-        match found {
-            None => missing.push(describe(dependency)),
-            Some(version) => locked.push(Dependency {
-                name: name.clone(),
-                repository: repository.clone(),
-                version,
-                ..Dependency::default()
-            }),
-        }
+        locked.push(found.map(|version| Dependency {
+            name: name.clone(),
+            repository: repository.clone(),
+            version,
+            ..Dependency::default()
+        }));
     }
-    if missing.is_empty() {
-        return Ok(locked);
-    }
-    Err(Error::message(format!(
-        "can't get a valid version for {} subchart(s): {}. Make sure a matching chart version exists in the repo, \
-         or change the version constraint in Chart.yaml",
-        missing.len(),
-        missing.join(", ")
-    )))
+    Ok(locked)
 }
 
 fn describe(dependency: &Dependency) -> String {

@@ -50,7 +50,7 @@ pub(super) enum Target {
 pub fn update(mut updating: UpdateContext<'_>) -> Result<()> {
     let chart = updating.load()?;
     updating.update(&chart)?;
-    updating.update_libraries(&chart)
+    updating.update_libraries(chart)
 }
 
 /// Updates `charts/` from the lock; without a lock, like [`update`].
@@ -68,7 +68,7 @@ pub fn build(mut updating: UpdateContext<'_>) -> Result<()> {
             updating.fetch_locked(lock.dependencies.clone(), Target::Charts)?;
         }
     }
-    updating.build_libraries(&chart)
+    updating.build_libraries(chart)
 }
 
 /// Updates `charts/` with other charts than Chart.yaml declares. The lock belongs to Chart.yaml and is not changed.
@@ -80,7 +80,7 @@ pub fn build_instead(mut updating: UpdateContext<'_>, dependencies: &[Dependency
     let mut requested = dependencies.to_vec();
     let mut locked = updating.choose(&mut requested)?;
     updating.fetch_all(&mut locked, Target::Charts)?;
-    updating.build_libraries(&chart)
+    updating.build_libraries(chart)
 }
 
 /// The declared dependencies; `None` without a `dependencies:` list.

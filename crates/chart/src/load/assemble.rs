@@ -77,7 +77,9 @@ impl<'a> Assembler<'a> {
             "values.schema.json" => chart.schema = Some(file.data.text()),
             "requirements.yaml" if legacy => {
                 let draft = draft.get_or_insert_default();
-                self.warn_legacy(draft, DEPENDENCIES_REMARK);
+                if !lists_only_libraries(&file.data.text()) {
+                    self.warn_legacy(draft, DEPENDENCIES_REMARK);
+                }
                 draft.read_requirements(&file.data)?;
                 if has_requirements_file(draft) {
                     chart.files.push(file);
@@ -159,6 +161,13 @@ impl<'a> Assembler<'a> {
 
 const DEPENDENCIES_REMARK: &str = "Warning: Dependencies are handled in Chart.yaml since apiVersion \"v2\". We recommend migrating dependencies to Chart.yaml.";
 const LOCK_REMARK: &str = "Warning: Dependency locking is handled in Chart.lock since apiVersion \"v2\". We recommend migrating to Chart.lock.";
+
+/// Whether a requirements.yaml has libraries and nothing else. Chart.yaml has no place for them, so there is nothing to
+/// migrate.
+fn lists_only_libraries(text: &[u8]) -> bool {
+    let Ok(map) = pintle_yaml::read_map(text) else { return false };
+    !map.is_empty() && map.keys().all(|key| *key == "libraries" || *key == "library")
+}
 
 /// Whether this API version keeps its dependencies in requirements.yaml.
 fn has_requirements_file(draft: &Draft) -> bool {

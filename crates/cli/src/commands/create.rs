@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
 use crate::path::{base, directory};
+use crate::personality::Personality;
 use crate::report::Reporting;
 use crate::scripts::{self, SCRIPTS};
 
@@ -30,15 +31,17 @@ Create a directory with a working chart to start from:
     └── templates/    the templates of its objects
         └── tests/    the templates of its tests
 
+With --chart-api-version helm.sh/v3, Chart.yaml is written as a Kubernetes object of the kind Chart. Helm cannot read it.
+
 NAME may be a path whose last part is the name of the chart. Existing files of the same names are overwritten with a
 warning; other files are kept.",
     operands: Operands::Exactly(1),
     completion: ArgCompletion::FirstFile,
     flags: &[&[
         Flag::text(names::STARTER, "the chart to start from: a name in the starters folder, or an absolute path").short('p'),
-        Flag::text(names::CHART_API_VERSION, "the API version of the chart: v2 or v3")
+        Flag::text(names::CHART_API_VERSION, "the API version of the chart: v2, v3 or helm.sh/v3")
             .or("v2")
-            .completes(FlagCompletion::Words(&["v2", "v3"]))
+            .completes(FlagCompletion::Words(&["v2", "v3", "helm.sh/v3"]))
             .hidden(),
         Flag::switch(names::LUA, "include a script with lifecycle event handlers"),
     ], SCRIPTS],
@@ -79,6 +82,7 @@ fn generation(invocation: &Invocation<'_>) -> Result<Generation, Failure> {
     let enabled = || invocation.environment.variable(V3_FEATURE_GATE).is_some_and(|text| !text.is_empty());
     match invocation.flags.text(names::CHART_API_VERSION) {
         "v2" | "" => Ok(Generation::V2),
+        "helm.sh/v3" if invocation.personality == Personality::Pintle => Ok(Generation::Object),
         "v3" if enabled() => Ok(Generation::V3),
         "v3" => Err(Failure::usage(format!(
             "this feature has been marked as experimental and is not enabled by default. Please set {V3_FEATURE_GATE}=1 \
@@ -86,6 +90,9 @@ fn generation(invocation: &Invocation<'_>) -> Result<Generation, Failure> {
         ))
         .with_pintle_text("charts of API version v3 are experimental in Helm, and cannot be installed yet")
         .hint(format!("leave --chart-api-version out to create a v2 chart, or set {V3_FEATURE_GATE}=1"))),
-        other => Err(Failure::usage(format!("unsupported chart API version: {other} (supported: v2, v3)"))),
+        other => Err(Failure::usage(format!("unsupported chart API version: {other} (supported: v2, v3)"))
+            .with_pintle_text(format!(
+                "unsupported chart API version: {other} (supported: v2, v3, helm.sh/v3)"
+            ))),
     }
 }

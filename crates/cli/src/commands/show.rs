@@ -13,6 +13,7 @@ use crate::flag::groups::{CHART, COSIGN, DEVEL, REMOTE};
 use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
 use crate::output::table::table;
+use crate::personality::Personality;
 use crate::report::Reporting;
 
 /// `show`
@@ -101,6 +102,9 @@ fn run(invocation: &mut Invocation<'_>, part: Part) -> Result<(), Failure> {
     chart_reference::debug_version(invocation, "original chart version");
     let chart = chart_reference::locate(invocation, &reference)?;
     let shown = pintle::ops::show(Path::new(&chart), &mut Reporting::new(invocation.ui))?;
+    if shown.is_library && matches!(part, Part::All | Part::Chart) {
+        note_library(invocation);
+    }
     let out = match part {
         Part::Values if invocation.flags.given(names::JSONPATH) => {
             pick(invocation.flags.text(names::JSONPATH), &shown)?
@@ -108,6 +112,14 @@ fn run(invocation: &mut Invocation<'_>, part: Part) -> Result<(), Failure> {
         part => text(part, &shown),
     };
     Ok(invocation.ui.out().write_all(&out)?)
+}
+
+/// Says that a chart is a library, which its metadata says to those who know where to look.
+fn note_library(invocation: &mut Invocation<'_>) {
+    if invocation.personality == Personality::Pintle {
+        let text = "note: this is a library chart: other charts use it, and it cannot be installed";
+        invocation.ui.note(text);
+    }
 }
 
 fn permissions(invocation: &mut Invocation<'_>) -> Result<(), Failure> {

@@ -262,3 +262,45 @@ fn cached_charts_are_listed_and_removed() {
     assert!(good(env.pintle("cache prune --all")).contains("2 files removed"));
     assert!(good(env.pintle("cache list")).contains("Nothing is cached."));
 }
+
+#[test]
+fn library_charts_are_marked() {
+    let env = TestEnv::new();
+    env.write(
+        "tools/Chart.yaml",
+        "apiVersion: v2\nname: tools\nversion: 1.0.0\ntype: library\ndescription: lends\n",
+    )
+    .write("charts/README", "")
+    .write("app/Chart.yaml", "apiVersion: v2\nname: app\nversion: 1.0.0\ndescription: runs\n");
+    for chart in ["tools", "app"] {
+        good(env.pintle(&format!("package {chart} -d charts")));
+    }
+    good(env.pintle("repo index charts"));
+    let folder = env.path().join(".cache/helm/repository");
+    fs::create_dir_all(&folder).expect("it can be made");
+    fs::copy(env.path().join("charts/index.yaml"), folder.join("r-index.yaml")).expect("it can be copied");
+    env.write(
+        ".config/helm/repositories.yaml",
+        "apiVersion: ''\ngenerated: '0001-01-01T00:00:00Z'\nrepositories:\n- {name: r, url: 'http://127.0.0.1:1'}\n",
+    );
+    let rows = |printed: String| -> Vec<String> {
+        let lines = printed.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+        lines.filter(|line| line.contains("VERSION") || line.starts_with("r/")).collect()
+    };
+    let marked = [
+        "NAME CHART VERSION APP VERSION TYPE DESCRIPTION",
+        "r/app 1.0.0 application runs",
+        "r/tools 1.0.0 library lends",
+    ];
+    // The second time from the side file.
+    assert_eq!(rows(good(env.pintle("search repo"))), marked);
+    assert_eq!(rows(good(env.pintle("search repo"))), marked);
+    assert_eq!(rows(good(env.pintle("search repo app")))[0], "NAME CHART VERSION APP VERSION DESCRIPTION");
+    let data = good(env.pintle("search repo -o json"));
+    assert!(data.contains(r#""type":"library""#) && data.contains(r#""type":"application""#), "{data}");
+    assert_eq!(rows(good(env.helm("search repo")))[0], "NAME CHART VERSION APP VERSION DESCRIPTION");
+    assert!(!good(env.helm("search repo -o json")).contains("library"));
+    let shown = good(env.pintle("show chart tools"));
+    assert!(shown.contains("type: library") && shown.contains("note: this is a library chart"), "{shown}");
+    assert!(!good(env.helm("show chart tools")).contains("note:"));
+}

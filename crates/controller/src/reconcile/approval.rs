@@ -148,6 +148,9 @@ impl Reconciliation<'_> {
             let problem = object.problem.as_deref().unwrap_or_default();
             text.push_str(&format!("; {} would fail: {problem}", name(&object.id)));
         }
+        if let Some(deferred) = &plan.deferred {
+            text.push_str(&format!("; {deferred}"));
+        }
         text
     }
 }

@@ -8,8 +8,9 @@ use pintle_tree::LogLine;
 use super::Executor;
 use crate::lifecycle::context;
 use crate::lifecycle::objects::{Documents, Files};
+use crate::ops::DeferredHandlers;
 use crate::options::WaitStrategy;
-use crate::{Error, Reporter, Result, Session, manifest};
+use crate::{Error, Reporter, Result, Session, hook_problems, live, manifest};
 
 /// Emits an event that is not about a release.
 ///
@@ -17,7 +18,8 @@ use crate::{Error, Reporter, Result, Session, manifest};
 /// The first error of a handler.
 pub(crate) async fn emit_without_release(session: &Session, event: Event) -> Result<()> {
     if session.events.listens(event) {
-        session.events.emit_async(event, Context::default()).await?;
+        let context = Context::default().with_capabilities(live::capability_info(session).await?);
+        session.events.emit_async(event, context).await?;
     }
     Ok(())
 }
@@ -33,7 +35,8 @@ pub(crate) async fn emit(
     context: &Context,
 ) -> Result<()> {
     if session.events.listens(event) {
-        let context = version_context(version, context.clone(), &Documents::from_version(version));
+        let documents = Documents::from_version(version);
+        let context = version_context(session, version, context.clone(), &documents).await?;
         session.events.emit_async(event, context).await?;
     }
     Ok(())
@@ -62,6 +65,82 @@ pub(crate) async fn emit_mut(
     }
 }
 
+/// What handlers that may change objects do in an operation that changes nothing, such as a plan.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ForeseenHandlers {
+    /// If they changed objects: what was rendered before. Only the manifest and the hooks count.
+    pub(crate) rendered: Option<Box<ReleaseVersion>>,
+    /// If they were not called: why.
+    pub(crate) deferred: Option<DeferredHandlers>,
+}
+
+/// Calls the handlers of an event for an operation that changes nothing, unless they may have effects.
+///
+/// # Errors
+/// The first error of a handler, or why the changed objects are invalid.
+pub(crate) async fn foresee(
+    session: &Session,
+    event: Event,
+    version: &mut ReleaseVersion,
+    context: &Context,
+    reporter: &mut dyn Reporter,
+) -> Result<ForeseenHandlers> {
+    if !session.events.listens(event) {
+        return Ok(ForeseenHandlers::default());
+    }
+    if let Some(reason) = session.events.effects(event) {
+        let deferred = Some(DeferredHandlers { event: event.to_string(), reason });
+        return Ok(ForeseenHandlers { deferred, rendered: None });
+    }
+    let before = (version.manifest.clone(), version.hooks.clone());
+    let changed = emit_mut(session, event, version, context, reporter).await?;
+    let (manifest, hooks) = before;
+    let rendered = changed.then(|| Box::new(ReleaseVersion { manifest, hooks, ..ReleaseVersion::default() }));
+    Ok(ForeseenHandlers { rendered, deferred: None })
+}
+
+/// Emits the event before a planned version is deployed. Handlers that were called for the plan see what was rendered, and
+/// can still fail, but the plan is deployed as it is. Those that the plan has deferred may change objects. Returns whether
+/// they did.
+///
+/// # Errors
+/// As [`emit_mut`].
+pub(crate) async fn emit_planned(
+    session: &Session,
+    event: Event,
+    version: &mut ReleaseVersion,
+    foreseen: &ForeseenHandlers,
+    context: &Context,
+    reporter: &mut dyn Reporter,
+) -> Result<bool> {
+    if foreseen.deferred.is_some() {
+        return emit_mut(session, event, version, context, reporter).await;
+    }
+    if !session.events.listens(event) {
+        return Ok(false);
+    }
+    let mut again = version.clone();
+    if let Some(rendered) = &foreseen.rendered {
+        again.manifest.clone_from(&rendered.manifest);
+        again.hooks.clone_from(&rendered.hooks);
+    }
+    emit_mut(session, event, &mut again, context, reporter).await?;
+    if !has_same_objects(&again, version) {
+        let text = format!(
+            "handlers of `{event}` would now make other objects than they did for the plan; those of the plan are applied"
+        );
+        reporter.log(LogLine::warn(text, Vec::new()));
+    }
+    Ok(false)
+}
+
+fn has_same_objects(a: &ReleaseVersion, b: &ReleaseVersion) -> bool {
+    let hooks = |version: &ReleaseVersion| -> Vec<String> {
+        version.hooks.iter().map(|hook| hook.manifest.clone()).collect()
+    };
+    a.manifest == b.manifest && hooks(a) == hooks(b)
+}
+
 /// Emits an event and returns the changed objects; `None` when handlers did not change any.
 async fn emit_and_take_changes(
     session: &Session,
@@ -70,13 +149,24 @@ async fn emit_and_take_changes(
     context: Context,
 ) -> Result<Option<Files>> {
     let documents = Documents::from_version(version);
-    let context = version_context(version, context, &documents);
+    let context = version_context(session, version, context, &documents).await?;
     let mut context = session.events.emit_async(event, context).await?;
     documents.with_changes(context.take_objects(), event, &version.chart.metadata.name)
 }
 
-fn version_context(version: &ReleaseVersion, context: Context, documents: &Documents) -> Context {
-    context.with_release(context::release(version)).with_objects(documents.objects())
+/// Completes the context of a version. What was just rendered has the capabilities that it was rendered with; for a stored
+/// version they are those of the cluster.
+async fn version_context(
+    session: &Session,
+    version: &ReleaseVersion,
+    context: Context,
+    documents: &Documents,
+) -> Result<Context> {
+    let context = match context.capabilities() {
+        Some(_) => context,
+        None => context.with_capabilities(live::capability_info(session).await?),
+    };
+    Ok(context.with_release(context::release(version)).with_objects(documents.objects()))
 }
 
 /// Sorts changed objects into the manifest and hooks of a release record.
@@ -88,6 +178,9 @@ fn sort_files(
     let sorted = pintle_objects::sort(files, Order::Install)
         .map_err(|source| Error::Objects { cause: Box::new(source), rendered: Vec::new() })?;
     session.record_objects.check(&sorted, reporter)?;
+    for problem in hook_problems::find(&sorted, None) {
+        reporter.log_extra(problem.warning());
+    }
     manifest::split_hooks(&sorted, false, reporter)
 }
 
@@ -182,15 +275,17 @@ impl Executor<'_> {
         }
     }
 
-    /// Emits `failed-test` if a test failed, then `post-test`.
+    /// Emits `post-test`, then `failed-test` if a test failed, whatever the handlers of `post-test` did.
     ///
     /// # Errors
     /// The first error of a handler.
     pub(crate) async fn emit_tested(&self, failed: bool) -> Result<()> {
+        let tested = self.emit(Event::PostTest).await;
         if failed {
-            self.emit(Event::FailedTest).await?;
+            let outcome = self.emit(Event::FailedTest).await;
+            return tested.and(outcome);
         }
-        self.emit(Event::PostTest).await
+        tested
     }
 
     /// Returns the stored hooks with the results of this run. Changes that handlers made to the tests are not

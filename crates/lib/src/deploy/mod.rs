@@ -29,7 +29,7 @@ use crate::{Error, Reporter, Result, Session};
 
 pub(crate) use apply::create_or_apply;
 pub(crate) use build::{Parts, check_documents, in_scope, objects as build_objects};
-pub(crate) use emit::{emit, emit_mut, emit_without_release};
+pub(crate) use emit::{ForeseenHandlers, emit, emit_mut, emit_planned, emit_without_release, foresee};
 use hooks::ParsedHooks;
 pub(crate) use kept::Ownership;
 pub use kept::{KeptObjects, NotOwnedObject, UnverifiedObject};

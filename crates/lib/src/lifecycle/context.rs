@@ -8,7 +8,7 @@ use pintle_events::{
 };
 #[cfg(feature = "cluster")]
 use pintle_release::{ReleaseVersion, Status};
-use pintle_render::Target;
+use pintle_render::{Capabilities, Target};
 use pintle_tree::{Map, Node};
 
 #[cfg(feature = "cluster")]
@@ -38,12 +38,23 @@ pub(crate) fn release_for_target(target: &Target) -> ReleaseInfo {
 
 /// Context of a chart that is rendered for a target.
 pub(crate) fn for_render(chart: &Chart, values: Map<Node>, target: &Target) -> Context {
-    let capabilities = CapabilityInfo {
-        helm_version: target.capabilities.helm_version.clone(),
-        kubernetes_version: target.capabilities.kube_version.version.clone(),
-        api_versions: target.capabilities.api_versions.to_vec(),
-    };
-    for_chart(chart, values).with_release(release_for_target(target)).with_capabilities(capabilities)
+    for_chart(chart, values)
+        .with_release(release_for_target(target))
+        .with_capabilities(capability_info(&target.capabilities))
+}
+
+/// Facts of the cluster that a chart is rendered for.
+pub(crate) fn capability_info(capabilities: &Capabilities) -> CapabilityInfo {
+    CapabilityInfo {
+        helm_version: capabilities.helm_version.clone(),
+        kubernetes_version: capabilities.kube_version.version.clone(),
+        api_versions: capabilities.api_versions.to_vec(),
+    }
+}
+
+/// Adds the capabilities that charts are rendered with when no cluster is known.
+pub(crate) fn with_default_capabilities(context: Context) -> Context {
+    context.with_capabilities(capability_info(&Capabilities::default()))
 }
 
 /// Context of a stored version. Of subcharts, records keep the scripts only.

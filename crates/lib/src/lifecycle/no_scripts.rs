@@ -2,6 +2,7 @@
 //! program that does not enable scripting.
 
 use pintle_chart::Chart;
+use pintle_events::Event;
 
 use super::Lifecycle;
 use crate::{Reporter, Result};
@@ -9,7 +10,7 @@ use crate::{Reporter, Result};
 impl Lifecycle {
     pub(crate) fn report(&self, _reporter: &mut dyn Reporter) {}
 
-    pub(crate) fn with_scripts_of(&self, _chart: &Chart) -> Result<Lifecycle> {
+    pub(crate) fn with_scripts_of(&self, _chart: &Chart, _events: &[Event]) -> Result<Lifecycle> {
         Ok(self.clone())
     }
 
@@ -25,6 +26,7 @@ mod session {
     use std::time::Duration;
 
     use pintle_chart::Chart;
+    use pintle_events::Event;
     use pintle_release::ReleaseVersion;
 
     use super::Lifecycle;
@@ -35,11 +37,16 @@ mod session {
         pub(crate) namespace: &'a str,
         pub(crate) remember: bool,
         pub(crate) wait: Duration,
+        pub(crate) events: Option<&'static [Event]>,
     }
 
     impl Lifecycle {
         pub(crate) fn granted_list(&self) -> String {
             String::new()
+        }
+
+        pub(crate) fn effects(&self, event: Event) -> Option<String> {
+            self.listens(event).then(|| "they belong to the program".to_owned())
         }
 
         pub(crate) fn may_use_network(&self) -> bool {
@@ -61,7 +68,7 @@ mod session {
             _chart: &Chart,
             context: ScriptContext<'_>,
         ) -> Result<Session> {
-            let ScriptContext { release: _, namespace: _, remember: _, wait: _ } = context;
+            let ScriptContext { release: _, namespace: _, remember: _, wait: _, events: _ } = context;
             Ok(self.clone())
         }
 
@@ -69,6 +76,7 @@ mod session {
             &self,
             _version: &ReleaseVersion,
             _wait: Duration,
+            _events: &'static [Event],
         ) -> Result<Session> {
             Ok(self.clone())
         }

@@ -10,7 +10,6 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use pintle_chart::{Chart, ext};
-#[cfg(feature = "cluster")]
 use pintle_events::Event;
 #[cfg(feature = "cluster")]
 use pintle_lua::Permission;
@@ -149,17 +148,34 @@ impl Lifecycle {
         self.0.granted.contains(Permission::Network)
     }
 
-    /// Returns the handlers together with those of a chart's scripts.
+    /// Returns why the handlers of an event must not be called by an operation that changes nothing; `None` if they may.
+    /// The permission `os` is no reason: it only reads.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn effects(&self, event: Event) -> Option<String> {
+        let has_effects = |permission: &Permission| *permission != Permission::Os;
+        let used: Vec<&str> = self.0.granted.iter().filter(has_effects).map(Permission::as_str).collect();
+        match () {
+            () if !self.listens(event) => None,
+            () if self.program().listens(event) => Some("they belong to the program".to_owned()),
+            () if used.is_empty() => None,
+            () => Some(format!("they may use {}", used.join(" and "))),
+        }
+    }
+
+    /// Returns the handlers together with those of a chart's scripts, for an operation that may emit these events.
+    /// Scripts without handlers of any of them are not loaded, and need no permissions.
     ///
     /// # Errors
     /// When a permission is not granted or a script cannot be loaded.
-    pub(crate) fn with_scripts_of(&self, chart: &Chart) -> Result<Lifecycle> {
-        self.load_scripts(chart, false, |_, _| {})
+    pub(crate) fn with_scripts_of(&self, chart: &Chart, events: &[Event]) -> Result<Lifecycle> {
+        self.load_scripts(chart, Some(events), false, |_, _| {})
     }
 
+    /// `events` are those that the operation may emit; `None` if the permissions are asked for in any case.
     fn load_scripts(
         &self,
         chart: &Chart,
+        events: Option<&[Event]>,
         remember: bool,
         set: impl FnOnce(&mut Scripting, &Permissions),
     ) -> Result<Lifecycle> {
@@ -168,6 +184,12 @@ impl Lifecycle {
             return Ok(program.clone());
         }
         let Some(mut scripting) = program.0.scripting.clone() else { return Ok(program.clone()) };
+        if let Some(events) = events
+            && !pintle_lua::requested_permissions(chart)?.all().is_empty()
+            && !Scripts::listen_to(chart, &scripting.limits, events)
+        {
+            return Ok(program.clone());
+        }
         let granted = resolve_permissions(chart, remember, &*scripting.consent)?;
         set(&mut scripting, &granted);
         let scripts = Scripts::load(chart, &granted, &scripting.limits, &scripting.services)?;
@@ -265,37 +287,71 @@ mod tests {
     fn scripts_of_one_operation_do_not_reach_the_next() {
         let script = "events.on('pre-render', function(ctx) ctx.values.n = (ctx.values.n or 0) + 1 end)";
         let program = lifecycle("");
-        let one = program.with_scripts_of(&chart(script, "")).expect("loads");
-        let two = one.with_scripts_of(&chart(script, "")).expect("loads");
+        let one = program.with_scripts_of(&chart(script, ""), &[Event::PreRender]).expect("loads");
+        let two = one.with_scripts_of(&chart(script, ""), &[Event::PreRender]).expect("loads");
         let mut context = Context::default();
         two.emit(Event::PreRender, &mut context).expect("runs");
         assert_eq!(context.all_values().get("n"), Some(&1.into()));
         assert!(program.is_empty() && !one.is_empty());
-        assert!(two.with_scripts_of(&Chart::default()).expect("none to load").is_empty());
+        assert!(two.with_scripts_of(&Chart::default(), &[]).expect("none to load").is_empty());
     }
 
     #[test]
     fn scripts_are_left_alone_unless_the_program_runs_them() {
         let broken = chart("this is no script", "");
-        assert!(Lifecycle::default().with_scripts_of(&broken).is_ok());
-        assert!(lifecycle("").with_scripts_of(&broken).is_err());
+        assert!(Lifecycle::default().with_scripts_of(&broken, &[]).is_ok());
+        assert!(lifecycle("").with_scripts_of(&broken, &[]).is_err());
     }
 
     #[test]
     fn everything_that_is_asked_for_is_needed() {
         let mut web = chart("events.on('ready', function() end)", "lua: [network, os]");
-        let error = lifecycle("network").with_scripts_of(&web).expect_err("os is not granted");
+        let error =
+            lifecycle("network").with_scripts_of(&web, &[Event::Ready]).expect_err("os is not granted");
         assert_eq!(error.to_string(), "chart web asks for permissions that were not granted: os");
-        let events = lifecycle("network,os").with_scripts_of(&web).expect("all is granted");
+        let events = lifecycle("network,os").with_scripts_of(&web, &[Event::Ready]).expect("all is granted");
         assert_eq!(events.0.granted.to_string(), "network,os");
         let mut db = chart("", "lua: [filesystem, os]");
         db.metadata.name = "db".into();
         web.subcharts.push(db);
-        let error = lifecycle("network").with_scripts_of(&web).expect_err("two are not granted");
+        let error =
+            lifecycle("network").with_scripts_of(&web, &[Event::Ready]).expect_err("two are not granted");
         assert_eq!(
             error.to_string(),
             "chart web asks for permissions that were not granted: filesystem (chart web/db), os (chart web/db)"
         );
+    }
+
+    #[test]
+    fn nothing_is_asked_for_scripts_without_a_handler_of_the_operation() {
+        let asks = |script: &str, events: &[Event]| {
+            lifecycle("").with_scripts_of(&chart(script, "lua: [network]"), events).is_err()
+        };
+        let render = "events.on('pre-render', function() http.get('http://x') end)";
+        assert!(asks(render, &[Event::PreRender]));
+        assert!(!asks(render, &[Event::PreDelete, Event::PostDelete]));
+        // What is known only with permissions is not guessed.
+        let conditional = "if permissions.network then events.on('pre-delete', print) end";
+        assert!(asks(conditional, &[Event::PreDelete]) && !asks(conditional, &[Event::PreRender]));
+        let at_load = "local x = http.get('http://x')\nevents.on('pre-render', print)";
+        assert!(asks(at_load, &[Event::PreDelete]));
+    }
+
+    #[cfg(feature = "cluster")]
+    #[test]
+    fn handlers_have_effects_if_they_may_write_or_belong_to_the_program() {
+        let script = "events.on('pre-install', function() end)";
+        let effects = |program: &Lifecycle, permissions: &str| {
+            let events = program.with_scripts_of(&chart(script, permissions), &[Event::PreInstall]);
+            events.expect("granted").effects(Event::PreInstall)
+        };
+        assert_eq!(effects(&lifecycle(""), ""), None);
+        assert_eq!(effects(&lifecycle("os"), "lua: [os]"), None);
+        let all = effects(&lifecycle("network,io,os"), "lua: [network, io, os]");
+        assert_eq!(all.as_deref(), Some("they may use network and filesystem"));
+        let program = lifecycle("");
+        program.on_event(Event::PreInstall, |_| Ok(())).expect("a known event");
+        assert_eq!(effects(&program, "").as_deref(), Some("they belong to the program"));
     }
 
     #[cfg(feature = "embedded")]
@@ -312,10 +368,10 @@ mod tests {
         let web = chart("events.on('ready', function() end)", "lua: [os]");
         let noting = RecordingConsent::default();
         let events = Lifecycle::default().with_scripting(Scripting::new(Services::default(), noting.clone()));
-        events.load_scripts(&web, true, |_, _| {}).expect("granted");
-        events.without_remembered_consent().load_scripts(&web, true, |_, _| {}).expect("granted");
+        events.load_scripts(&web, None, true, |_, _| {}).expect("granted");
+        events.without_remembered_consent().load_scripts(&web, None, true, |_, _| {}).expect("granted");
         let back = super::super::record_extras::chart(&super::super::record_extras::stored(&web, None, None));
-        events.with_scripts_of(&back).expect("granted");
+        events.with_scripts_of(&back, &[Event::Ready]).expect("granted");
         let digest = pintle_lua::scripts_digest(&web);
         let asked = noting.0.lock().expect("whole").clone();
         assert_eq!(asked, [(digest.clone(), true), (digest.clone(), false), (digest, false)]);

@@ -27,6 +27,9 @@ pub(super) fn check(folder: &Path, findings: &mut Findings) {
     };
     let fields = pintle_yaml::read_map(&text).unwrap_or_default();
     findings.check(Error, FILE, object_form(&fields));
+    for problem in object_problems(&fields) {
+        findings.check(Error, FILE, Err(problem));
+    }
     let mut draft = Draft::default();
     if let Err(error) = draft.read_chart_file(&text) {
         findings.check(Error, FILE, Err(format!("unable to parse YAML\n\t{}", reason(&error))));
@@ -59,17 +62,106 @@ pub(super) fn check(folder: &Path, findings: &mut Findings) {
     }
 }
 
-/// Checks a Chart.yaml in the form of a Kubernetes object against the definition of its kind.
-fn object_form(fields: &Map<Node>) -> Result<(), String> {
+/// Whether Chart.yaml is a Kubernetes object.
+fn is_object(fields: &Map<Node>) -> bool {
     let text = |name: &str| fields.get(name).and_then(Node::as_str);
-    if text("apiVersion") != Some("helm.sh/v3") || text("kind") != Some("Chart") {
-        return Ok(());
-    }
-    let definition =
-        pintle_yaml::read(pintle_chart::CUSTOM_RESOURCE.as_bytes()).map_err(|error| error.to_string())?;
+    text("apiVersion") == Some("helm.sh/v3") && text("kind") == Some("Chart")
+}
+
+/// The schema of the kind Chart, from its definition.
+fn object_schema() -> Node {
+    let definition = pintle_yaml::read(pintle_chart::CUSTOM_RESOURCE.as_bytes()).unwrap_or_default();
     let version = definition.get("spec").and_then(|spec| spec.get("versions")).and_then(Node::as_list);
     let schema = version.and_then(|versions| versions.first()?.get("schema")?.get("openAPIV3Schema"));
-    let schema = schema.and_then(|schema| pintle_tree::json::write(schema).ok()).unwrap_or_default();
+    schema.cloned().unwrap_or_default()
+}
+
+/// The fields of the metadata of an object that a chart can have a use for. The definition leaves them to Kubernetes.
+const OBJECT_METADATA: [&str; 4] = ["name", "namespace", "labels", "annotations"];
+
+/// Fields of earlier Chart.yaml files that are gone, and what replaces them.
+const REMOVED: [(&str, &str); 2] =
+    [("engine", "lifecycle events replace it"), ("tillerVersion", "there is no Tiller")];
+
+/// Fields of earlier Chart.yaml files that have another place in an object.
+const MOVED: [(&str, &str); 3] = [
+    ("name", "metadata.labels.chart"),
+    ("version", "metadata.labels.version"),
+    ("appVersion", "metadata.labels.appVersion"),
+];
+
+/// Finds what the schema of a definition cannot: unknown fields, which a server would drop silently, and a name that is not
+/// that of the chart and its version.
+fn object_problems(fields: &Map<Node>) -> Vec<String> {
+    if !is_object(fields) {
+        return Vec::new();
+    }
+    let mut problems = Vec::new();
+    add_unknown_fields(fields, &object_schema(), "", &mut problems);
+    let metadata = fields.get("metadata").and_then(Node::as_map).cloned().unwrap_or_default();
+    for key in metadata.keys().filter(|key| !OBJECT_METADATA.iter().any(|known| **key == *known)) {
+        problems.push(unknown_field("metadata.", &key.to_str_lossy(), &OBJECT_METADATA));
+    }
+    let label =
+        |name: &str| metadata.get("labels").and_then(|labels| labels.get(name)).and_then(Node::as_str);
+    if let (Some(chart), Some(version)) = (label("chart"), label("version"))
+        && let expected = format!("{chart}-{version}")
+        && let Some(found) = metadata.get("name").and_then(Node::as_str)
+        && found != expected
+    {
+        problems.push(format!(
+            "metadata.name is `{found}`; it is the name of the chart and its version, `{expected}`"
+        ));
+    }
+    problems
+}
+
+/// Adds the fields of an object that its schema does not have, at any depth.
+fn add_unknown_fields(fields: &Map<Node>, schema: &Node, path: &str, problems: &mut Vec<String>) {
+    let Some(properties) = schema.get("properties").and_then(Node::as_map) else { return };
+    let known: Vec<String> = properties.keys().map(|key| key.to_str_lossy().into_owned()).collect();
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    for (key, value) in fields.iter() {
+        let Some(schema) = properties.get(key) else {
+            problems.push(unknown_field(path, &key.to_str_lossy(), &known));
+            continue;
+        };
+        match value {
+            Node::Map(fields) => add_unknown_fields(fields, schema, &format!("{path}{key}."), problems),
+            Node::List(items) => {
+                let item_schema = schema.get("items").cloned().unwrap_or_default();
+                for (index, item) in items.iter().enumerate() {
+                    if let Node::Map(fields) = item {
+                        add_unknown_fields(fields, &item_schema, &format!("{path}{key}[{index}]."), problems);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn unknown_field(path: &str, key: &str, known: &[&str]) -> String {
+    let find =
+        |table: &[(&str, &'static str)]| table.iter().find(|(name, _)| *name == key).map(|(_, text)| *text);
+    if let Some(instead) = find(&REMOVED) {
+        return format!("{path}{key} was removed: {instead}");
+    }
+    if let (Some(place), "" | "data.") = (find(&MOVED), path) {
+        return format!("{path}{key} is not a field of the kind Chart; its place is {place}");
+    }
+    match pintle_tree::suggest::suggest(key, known) {
+        Some(likely) => format!("{path}{key} is not a field of the kind Chart; did you mean {likely}?"),
+        None => format!("{path}{key} is not a field of the kind Chart; its fields are {}", known.join(", ")),
+    }
+}
+
+/// Checks a Chart.yaml in the form of a Kubernetes object against the definition of its kind.
+fn object_form(fields: &Map<Node>) -> Result<(), String> {
+    if !is_object(fields) {
+        return Ok(());
+    }
+    let schema = pintle_tree::json::write(&object_schema()).unwrap_or_default();
     // Our own definition refers to no other schema.
     let load = &mut |location: &str| SchemaLoader::default().load(location);
     pintle_values::schema::check_json(&Node::Map(fields.clone()), &schema, load, &mut Vec::new())

@@ -33,9 +33,9 @@ pub(super) fn check(folder: &Path, options: &Options, events: &Lifecycle, findin
             return;
         }
     };
-    let Some(rendered) = render(chart, options, events, findings) else { return };
+    let Some(rendered) = render(chart.clone(), options, events, findings) else { return };
     for (template, text) in &rendered {
-        if !check_template(template, text.as_deref(), options, findings) {
+        if !check_template(&chart, template, text.as_deref(), options, findings) {
             return;
         }
     }
@@ -83,7 +83,13 @@ fn render(
 }
 
 /// Checks a template. Returns false if the remaining templates are skipped, as Helm does after some errors.
-fn check_template(template: &str, text: Option<&[u8]>, options: &Options, findings: &mut Findings) -> bool {
+fn check_template(
+    chart: &Chart,
+    template: &str,
+    text: Option<&[u8]>,
+    options: &Options,
+    findings: &mut Findings,
+) -> bool {
     findings.check(Error, template, extension_is_allowed(template));
     let extension = extension(template).to_ascii_lowercase();
     let Some(text) = text.filter(|text| !text.trim_ascii().is_empty()) else { return true };
@@ -99,7 +105,7 @@ fn check_template(template: &str, text: Option<&[u8]>, options: &Options, findin
         }
     }
     if options.extra_rules {
-        hooks::check(template, text, findings);
+        hooks::check(chart, template, text, findings);
         #[cfg(feature = "cluster")]
         readiness::check(template, text, findings);
     }

@@ -72,7 +72,7 @@ pub fn create(
     let starter = request.starter.as_ref().filter(|_| events.may_run_scripts());
     let events = match starter.and_then(|_| draft(request).ok()) {
         Some(draft) => {
-            scripted = events.with_scripts_of(&draft)?;
+            scripted = events.with_scripts_of(&draft, &[Event::PreCreate, Event::PostCreate])?;
             &scripted
         }
         None => events,

@@ -70,16 +70,21 @@ fn emit(
     events: &Lifecycle,
     change: impl FnOnce(&mut Chart),
 ) -> Result<Option<Vec<Dependency>>> {
-    if !events.listens(event) && !events.may_run_scripts() {
+    // The chart is loaded once for both events, as far as handlers can see.
+    let emitted: &[Event] = match event {
+        Event::PreDependencyBuild => &[Event::ChartLoaded, event],
+        _ => &[event],
+    };
+    if !emitted.iter().any(|event| events.listens(*event)) && !events.may_run_scripts() {
         return Ok(None);
     }
-    match pintle_chart::load_any_version(chart, &mut Vec::new()) {
-        Ok(mut chart) => {
-            change(&mut chart);
-            prepare::emit_dependencies(&chart, event, events)
-        }
-        Err(_) => Ok(None),
+    let Ok(mut chart) = pintle_chart::load_any_version(chart, &mut Vec::new()) else { return Ok(None) };
+    change(&mut chart);
+    let events = events.with_scripts_of(&chart, emitted)?;
+    if emitted.contains(&Event::ChartLoaded) {
+        prepare::emit_only_loaded(&chart, &events)?;
     }
+    prepare::emit_dependencies(&chart, event, &events)
 }
 
 /// Sets the dependencies of a chart to the versions that were fetched.

@@ -10,7 +10,7 @@ use pintle_tree::{LogLine, Node};
 
 use super::get::newest_without_files;
 use super::locate::LoadingChart;
-use super::template::{TemplateRequest, template};
+use super::template::{Purpose, TemplateRequest, Templated, template_offline};
 use super::template_on_cluster::template_loaded;
 use super::{InstallRequest, UpgradeRequest, ValuesPolicy, upgrade};
 use crate::deploy::build_objects;
@@ -136,6 +136,19 @@ pub async fn diff_upgrade(
     Ok(manifests)
 }
 
+/// Renders a chart without a cluster, for a comparison with nothing: as the upgrade would, with the handlers that it calls
+/// before objects are applied.
+///
+/// # Errors
+/// When the chart cannot be rendered.
+pub fn render_for_diff(
+    session: &OfflineSession,
+    target: &TemplateRequest,
+    reporter: &mut dyn Reporter,
+) -> Result<Templated> {
+    template_offline(session, target, Purpose::Diff, reporter)
+}
+
 /// Reads the record, and at the same time what rendering needs: the chart, and the kinds of the cluster, which the session
 /// caches.
 async fn load(
@@ -220,9 +233,9 @@ async fn render(
     match request.rendering {
         DiffRendering::Cluster => {
             let loaded = chart.with_values(&target.chart, &target.values, reporter).await?;
-            Ok(template_loaded(session, target, loaded, reporter).await?.text)
+            Ok(template_loaded(session, target, loaded, Purpose::Diff, reporter).await?.text)
         }
-        DiffRendering::Offline => Ok(template(offline, target, reporter).await?.text),
+        DiffRendering::Offline => Ok(template_offline(offline, target, Purpose::Diff, reporter)?.text),
         DiffRendering::UpgradeDryRun => {
             let target = InstallRequest {
                 chart: target.chart.clone(),

@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use pintle_chart::Chart;
+use pintle_events::Event;
 use pintle_objects::{Order, Sorted};
 #[cfg(feature = "cluster")]
 use pintle_release::ReleaseVersion;
@@ -17,6 +18,7 @@ use pintle_yaml::outline::Outline;
 
 use super::locate;
 use super::template::TemplateRequest;
+use crate::lifecycle::context;
 use crate::prepare::{self, push_document};
 use crate::report::forward_log;
 use crate::{Error, OfflineSession, Reporter, Result, input};
@@ -161,10 +163,11 @@ pub fn explain_chart(
     let (chart, user) = locate::load_with_values(&request.chart, &request.values, reporter)?;
     let rules = request.render_options().rules(&session.schemas);
     let chart = prepare::process(chart, &user, &rules, reporter)?;
-    let events = session.events.with_scripts_of(&chart)?;
-    let (mut chart, user) =
-        forward_log(reporter, |log| prepare::emit_chart_loaded(chart, user, &events, log))?;
+    let events = session.events.with_scripts_of(&chart, &[Event::ChartLoaded, Event::PreRender])?;
     let target = request.target();
+    let capabilities = context::capability_info(&target.capabilities);
+    let (mut chart, user) =
+        forward_log(reporter, |log| prepare::emit_chart_loaded(chart, user, capabilities, &events, log))?;
     let (values, _) = prepare::final_values(&mut chart, &user, &target, &rules, &events, reporter)?;
     events.report(reporter);
     let sources = Sources::Flags(Box::new(request.values.clone()));

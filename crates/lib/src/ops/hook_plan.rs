@@ -9,7 +9,7 @@ use pintle_values::SchemaCheck;
 use super::ChartInput;
 use crate::lifecycle::Lifecycle;
 use crate::prepare::{PrepareOptions, Prepared, prepare};
-use crate::{RecordObjects, Reporter, Result, manifest};
+use crate::{RecordObjects, Reporter, Result, hook_problems, manifest};
 
 /// A hook at one of its events.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +65,11 @@ pub fn plan_hooks(
 /// # Errors
 /// When a hook is invalid.
 pub(super) fn hooks_of(prepared: &Prepared, reporter: &mut dyn Reporter) -> Result<Vec<PlannedHook>> {
-    let (_, hooks) = manifest::split_hooks(&prepared.objects()?, false, reporter)?;
+    let sorted = prepared.objects()?;
+    for problem in hook_problems::find(&sorted, Some(&prepared.chart)) {
+        reporter.log_extra(problem.warning());
+    }
+    let (_, hooks) = manifest::split_hooks(&sorted, false, reporter)?;
     planned(&hooks)
 }
 

@@ -13,15 +13,17 @@ use pintle_render::{Capabilities, Release, Target};
 use pintle_tree::{Map, Node};
 use pintle_values::Overrides;
 
-use super::plan::{Draft, Operation};
+use super::plan::{DeferredHandlers, Draft, Operation};
 use super::uninstall::{self, UninstallRequest};
 use super::{locate, name};
 use crate::crds::CrdStep;
-use crate::deploy::{self, AdoptionPolicy, Executor, HookEvents, Outcome, PlanOptions, ThreeWayState};
+use crate::deploy::{
+    self, AdoptionPolicy, Executor, ForeseenHandlers, HookEvents, Outcome, PlanOptions, ThreeWayState,
+};
 use crate::lifecycle::{context, record_extras};
 use crate::live::{self, CrdStage, LiveInput};
 use crate::options::{CrdPolicy, DeployOptions, DryRun, Method, RenderOptions};
-use crate::prepare::{Prepared, prepare};
+use crate::prepare::{Prepared, RENDER_EVENTS, prepare_for};
 use crate::records::Records;
 use crate::{AnySession, Error, OfflineSession, Reporter, Result, Session, input, manifest};
 
@@ -104,7 +106,15 @@ fn dry_run_offline(
     let rules = request.render.rules(&session.schemas);
     let mut target = Target::offline(release(request, 1), Capabilities::default());
     target.dns = request.render.dns;
-    let prepared = prepare(chart, user, &target, rules, &session.events, reporter)?;
+    let [loaded, before, after] = RENDER_EVENTS;
+    let event = LifecycleEvent::PreInstall;
+    let emitted = [loaded, before, after, event];
+    let mut prepared = prepare_for(chart, user, &target, rules, (&session.events, &emitted), reporter)?;
+    match prepared.events().effects(event) {
+        Some(reason) => DeferredHandlers { event: event.to_string(), reason }.warn(reporter),
+        None => prepared.emit(event)?,
+    }
+    session.events.report(reporter);
     let mut version = first_version(request, &prepared, 1, session.clock.now(), reporter)?;
     version.info.description = "Dry run complete".to_owned();
     Ok(version)
@@ -150,6 +160,7 @@ pub(super) async fn install_loaded(
         lookup: request.dry_run != DryRun::Client,
         remember: !is_dry_run,
         wait: request.deploy.timeout,
+        events: None,
     };
     let (session, prepared) = live::prepare(session, input, reporter).await?;
     let session = &session;
@@ -159,13 +170,19 @@ pub(super) async fn install_loaded(
     let mut state = load_state(session, request, &version).await?;
     let mut plan = plan_of(&state)?;
     deploy::emit(session, LifecycleEvent::PostValidate, &version, &prepared.context).await?;
+    let (event, context) = (LifecycleEvent::PreInstall, &prepared.context);
     if is_dry_run {
+        let foreseen = deploy::foresee(session, event, &mut version, context, reporter).await?;
+        if foreseen.rendered.is_some() {
+            plan_of(&load_state(session, request, &version).await?)?;
+        }
+        if let Some(deferred) = &foreseen.deferred {
+            deferred.warn(reporter);
+        }
         version.info.description = "Dry run complete".to_owned();
         return Ok(version);
     }
-    if deploy::emit_mut(session, LifecycleEvent::PreInstall, &mut version, &prepared.context, reporter)
-        .await?
-    {
+    if deploy::emit_mut(session, event, &mut version, context, reporter).await? {
         state = load_state(session, request, &version).await?;
         plan = plan_of(&state)?;
     }
@@ -199,14 +216,16 @@ pub(super) async fn install_planned(
     session: &Session,
     request: &InstallRequest,
     mut version: ReleaseVersion,
+    foreseen: &ForeseenHandlers,
     reporter: &mut dyn Reporter,
 ) -> Result<ReleaseVersion> {
     let (records, history) = records_for_new_release(session, request, reporter).await?;
-    let state = load_state(session, request, &version).await?;
-    let plan = plan_of(&state)?;
-    let context = context::for_version(&version);
-    if deploy::emit_mut(session, LifecycleEvent::PreInstall, &mut version, &context, reporter).await? {
-        return Err(Error::changed_by_handlers(LifecycleEvent::PreInstall));
+    let mut state = load_state(session, request, &version).await?;
+    let mut plan = plan_of(&state)?;
+    let (event, context) = (LifecycleEvent::PreInstall, context::for_version(&version));
+    if deploy::emit_planned(session, event, &mut version, foreseen, &context, reporter).await? {
+        state = load_state(session, request, &version).await?;
+        plan = plan_of(&state)?;
     }
     let now = session.clock.now();
     (version.info.first_deployed, version.info.last_deployed) = (Some(now), Some(now));
@@ -244,6 +263,7 @@ pub(super) async fn draft_loaded(
         lookup: true,
         remember: false,
         wait: request.deploy.timeout,
+        events: None,
     };
     let (session, prepared) = live::prepare(session, input, reporter).await?;
     let session = &session;
@@ -254,8 +274,15 @@ pub(super) async fn draft_loaded(
     let number = last.as_ref().map_or(1, |last| last.number + 1);
     let mut version = first_version(request, &prepared, number, session.clock.now(), reporter)?;
     Records::new(session, &request.namespace, &request.name).complete(&mut version, &prepared.chart);
-    let draft = draft_of_version(session, request, last, version, crds).await?;
-    deploy::emit(session, LifecycleEvent::PostValidate, &draft.version, &prepared.context).await?;
+    let mut draft = draft_of_version(session, request, last, version, crds).await?;
+    let context = &prepared.context;
+    deploy::emit(session, LifecycleEvent::PostValidate, &draft.version, context).await?;
+    let event = LifecycleEvent::PreInstall;
+    draft.handlers = deploy::foresee(session, event, &mut draft.version, context, reporter).await?;
+    if draft.handlers.rendered.is_some() {
+        draft.state = load_state(session, request, &draft.version).await?;
+        plan_of(&draft.state)?;
+    }
     Ok(draft)
 }
 
@@ -277,6 +304,7 @@ pub(super) async fn draft_of_version(
         crds,
         version,
         state,
+        handlers: ForeseenHandlers::default(),
     })
 }
 

@@ -11,7 +11,7 @@ use pintle_tree::LogLine;
 
 use crate::lifecycle::{context, record_extras};
 use crate::records::Records;
-use crate::{Error, Reporter, Result, Session, deploy};
+use crate::{Error, Reporter, Result, Session, deploy, live};
 
 /// Which releases to list, and in what order.
 #[derive(Clone, Debug, Default)]
@@ -70,11 +70,7 @@ pub async fn list(
     let listeners = listeners(session, &listed, reporter).await;
     for event in [Event::PreList, Event::PostList] {
         for (scripted, version) in &listeners {
-            let context = Context::default().with_release(context::release(version));
-            let outcome = match scripted.events.listens(event) {
-                true => scripted.events.emit_async(event, context).await.map(|_| ()),
-                false => Ok(()),
-            };
+            let outcome = emit_for_release(scripted, event, version).await;
             outcome.unwrap_or_else(|error| log_skipped_handlers(&version.name, &error, reporter));
         }
         if event == Event::PostList {
@@ -83,6 +79,17 @@ pub async fn list(
     }
     session.events.report(reporter);
     Ok(listed)
+}
+
+/// Calls the handlers that the chart of a release has for an event of the list.
+async fn emit_for_release(session: &Session, event: Event, version: &ReleaseVersion) -> Result<()> {
+    if !session.events.listens(event) {
+        return Ok(());
+    }
+    let context = Context::default()
+        .with_release(context::release(version))
+        .with_capabilities(live::capability_info(session).await?);
+    session.events.emit_async(event, context).await.map(|_| ())
 }
 
 /// Returns the listed releases whose scripts handle list events, each with a session that has these handlers. The
@@ -114,7 +121,8 @@ async fn listeners(
                 continue;
             }
         };
-        match session.with_stored_scripts(&version, Duration::ZERO).await {
+        match session.with_stored_scripts(&version, Duration::ZERO, &[Event::PreList, Event::PostList]).await
+        {
             Ok(scripted) => listeners.push((scripted, version)),
             Err(error) => log_skipped_handlers(&version.name, &error, reporter),
         }

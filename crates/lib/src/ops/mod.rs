@@ -78,6 +78,7 @@ pub use create::{CreateRequest, create};
 #[cfg(feature = "cluster")]
 pub use diff::{
     DiffError, DiffRendering, DiffUpgradeRequest, DiffedManifests, ReusedValues, TakenOver, diff_upgrade,
+    render_for_diff,
 };
 #[cfg(feature = "docs")]
 pub use docs::{DocsRequest, Documented, DocumentedChart, document};
@@ -118,8 +119,9 @@ pub use package::{PackageRequest, package};
 pub use pintle_chart::create::Generation;
 #[cfg(feature = "cluster")]
 pub use plan::{
-    AppliedPlan, Moved, Operation, PlanFile, PlanKey, PlanRequest, Planned, PlannedAction, PlannedChange,
-    PlannedObject, PlannedRelease, ReleasePlan, SavedPlan, SensitivePath, apply_plan, plan, plan_all,
+    AppliedPlan, DeferredHandlers, Moved, Operation, PlanFile, PlanKey, PlanRequest, Planned, PlannedAction,
+    PlannedChange, PlannedObject, PlannedRelease, ReleasePlan, SavedPlan, SensitivePath, apply_plan, plan,
+    plan_all,
 };
 #[cfg(feature = "registry")]
 pub use provenance::text_to_sign;

@@ -42,9 +42,11 @@ pub fn package(
     let load = if request.chart.is_file() { pintle_chart::load_dir } else { pintle_chart::load };
     let mut chart = forward_log(reporter, |log| Ok(load(&request.chart, log)?))?;
     locate::check_generation(&chart)?;
-    let outcome = events
-        .with_scripts_of(&chart)
-        .and_then(|events| prepare::emit_for_chart(&mut chart, Event::PrePackage, &events));
+    let outcome =
+        events.with_scripts_of(&chart, &[Event::ChartLoaded, Event::PrePackage]).and_then(|events| {
+            prepare::emit_only_loaded(&chart, &events)?;
+            prepare::emit_for_chart(&mut chart, Event::PrePackage, &events)
+        });
     events.report(reporter);
     outcome?;
     let overrides = Overrides { version: request.version.clone(), app_version: request.app_version.clone() };

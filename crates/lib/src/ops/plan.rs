@@ -8,6 +8,8 @@ mod sensitive;
 mod stale;
 mod trial;
 
+use std::fmt;
+
 use futures::{StreamExt as _, stream};
 use pintle_objects::{HookEvent, Object, ObjectId};
 use pintle_plan::FieldConflict;
@@ -20,7 +22,7 @@ use super::{
     InstallRequest, RollbackRequest, UninstallRequest, UpgradeRequest, install, rollback, uninstall, upgrade,
 };
 use crate::crds::CrdStep;
-use crate::deploy::ThreeWayState;
+use crate::deploy::{ForeseenHandlers, ThreeWayState};
 use crate::options::{CrdPolicy, DeployOptions, DryRun, Method};
 use crate::records::Records;
 use crate::report::BufferedReporter;
@@ -98,6 +100,35 @@ pub struct ReleasePlan {
     pub hooks: Vec<PlannedHook>,
     /// What would happen to the objects, in order: namespace, CRDs, objects, removals.
     pub objects: Vec<PlannedObject>,
+    /// The handlers that may still change objects when the plan is applied.
+    pub deferred: Option<DeferredHandlers>,
+}
+
+/// Handlers of lifecycle events that could change objects, and are not called for a plan or a dry run, because they may
+/// have effects. They are called when the plan is applied, and may change objects then.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeferredHandlers {
+    /// The event.
+    pub event: String,
+    /// Why they are not called.
+    pub reason: String,
+}
+
+impl fmt::Display for DeferredHandlers {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let DeferredHandlers { event, reason } = self;
+        write!(
+            formatter,
+            "handlers of `{event}` are not called before the release is applied, because {reason}; they may change \
+             objects then"
+        )
+    }
+}
+
+impl DeferredHandlers {
+    pub(super) fn warn(&self, reporter: &mut dyn Reporter) {
+        reporter.log(LogLine::warn(self.to_string(), Vec::new()));
+    }
 }
 
 impl ReleasePlan {
@@ -234,6 +265,8 @@ pub(super) struct Draft {
     pub(super) from: Option<Summary>,
     /// The CRDs that are applied first.
     pub(super) crds: Vec<CrdStep>,
+    /// What handlers did or left for later.
+    pub(super) handlers: ForeseenHandlers,
 }
 
 /// A plan, with what was rendered for it.
@@ -245,6 +278,8 @@ pub struct Planned {
     version: Option<ReleaseVersion>,
     /// The CRDs of the chart.
     crds: Vec<Object>,
+    /// What handlers did or left for later.
+    handlers: ForeseenHandlers,
 }
 
 /// Plans an operation, whether or not the request says that it is a dry run.
@@ -265,13 +300,15 @@ pub async fn plan(session: &Session, request: &PlanRequest, reporter: &mut dyn R
         PlanRequest::Rollback(request) => rollback::draft(session, request, reporter).await?,
         PlanRequest::Uninstall(request) => {
             let plan = plan_uninstall(session, request).await?;
-            return Ok(Planned { plan, version: None, crds: Vec::new() });
+            let handlers = ForeseenHandlers::default();
+            return Ok(Planned { plan, version: None, crds: Vec::new(), handlers });
         }
     };
     let version = Some(draft.version.clone());
     let crds = draft.crds.iter().map(|step| step.object.clone()).collect();
+    let handlers = draft.handlers.clone();
     let plan = trial::try_all(session, draft, &request.settings()).await?;
-    Ok(Planned { plan, version, crds })
+    Ok(Planned { plan, version, crds, handlers })
 }
 
 /// How many releases are planned at a time. Each sends several requests at once, and holds its chart meanwhile.
@@ -389,6 +426,7 @@ async fn plan_uninstall(session: &Session, request: &UninstallRequest) -> Result
         to: request.keep_history.then_some(version.number),
         hooks: hooks(&version, &request.deploy, operation)?,
         objects,
+        deferred: None,
     })
 }
 

@@ -7,7 +7,9 @@ use pintle_tree::LogLine;
 
 use super::name;
 use super::plan::{Draft, Operation};
-use crate::deploy::{self, AdoptionPolicy, Executor, HookEvents, Outcome, PlanOptions, ThreeWayState};
+use crate::deploy::{
+    self, AdoptionPolicy, Executor, ForeseenHandlers, HookEvents, Outcome, PlanOptions, ThreeWayState,
+};
 use crate::lifecycle::record_extras;
 use crate::options::{DeployOptions, DryRun, Method, MethodChoice};
 use crate::records::Records;
@@ -15,6 +17,15 @@ use crate::{Error, Reporter, Result, Session};
 
 /// How many characters (code points) the description of a rollback may have, as in Helm.
 pub const MAX_DESCRIPTION_LENGTH: usize = 256;
+
+/// The lifecycle events of a rollback.
+const HANDLED: [LifecycleEvent; 5] = [
+    LifecycleEvent::PreRollback,
+    LifecycleEvent::PostRollback,
+    LifecycleEvent::Wait,
+    LifecycleEvent::Watch,
+    LifecycleEvent::Ready,
+];
 
 /// What to roll back to, and how.
 #[derive(Clone, Debug)]
@@ -106,7 +117,7 @@ pub async fn rollback(
         reporter.debug("dry run", &name);
         return Ok(version);
     }
-    let session = &session.with_stored_scripts(&version, request.deploy.timeout).await?;
+    let session = &session.with_stored_scripts(&version, request.deploy.timeout, &HANDLED).await?;
     let outcome = run(session, request, &records, &history, current, version, method, reporter).await;
     session.finish(outcome, reporter)
 }
@@ -140,7 +151,8 @@ pub(super) async fn draft(
     state.add_orphans(session, &records.unfinished(&history, current.number).await?).await?;
     let migrate = Method::from_record(&current.apply_method) == Method::ClientSide;
     let from = history.last().cloned();
-    Ok(Draft { operation: Operation::Rollback, migrate, method, from, crds: Vec::new(), version, state })
+    let (crds, handlers) = (Vec::new(), ForeseenHandlers::default());
+    Ok(Draft { operation: Operation::Rollback, migrate, method, from, crds, version, state, handlers })
 }
 
 /// Loads the newest version and the one to roll back to.

@@ -74,7 +74,7 @@ pub fn try_event(
     let chart = locate::load(&request.chart, reporter)?;
     let rules = PrepareOptions { schemas: session.schemas.clone(), ..PrepareOptions::default() };
     let chart = process(chart, &user, &rules, reporter)?;
-    let events = session.events.with_scripts_of(&chart)?;
+    let events = session.events.with_scripts_of(&chart, &[request.event])?;
     let mut context = event_context(request, chart, user, rules, reporter)?;
     let before = context_to_node(&context);
     let outcome = events.emit(request.event, &mut context);
@@ -99,11 +99,15 @@ fn event_context(
     };
     let target = Target::offline(release, Capabilities::default());
     match request.event {
-        Event::PreCreate | Event::PreList | Event::PostList => Ok(Context::default()),
-        Event::ChartLoaded => Ok(context::for_chart(&chart, user)),
+        Event::PreCreate => Ok(context::with_default_capabilities(Context::default())),
+        Event::PreList | Event::PostList => {
+            let context = Context::default().with_release(context::release_for_target(&target));
+            Ok(context::with_default_capabilities(context))
+        }
+        Event::ChartLoaded => Ok(context::with_default_capabilities(context::for_chart(&chart, user))),
         Event::PostCreate | Event::PrePackage | Event::PreDependencyBuild | Event::PostDependencyBuild => {
             let values = chart.values.clone();
-            Ok(context::for_chart(&chart, values))
+            Ok(context::with_default_capabilities(context::for_chart(&chart, values)))
         }
         Event::PreRender => {
             let load = &mut |location: &str| rules.schemas.load(location);
@@ -131,11 +135,8 @@ fn rendered_context(
     let context = match event {
         // An uninstall has no chart.
         Event::PreDelete | Event::PostDelete => {
-            Context::default().with_release(context::release_for_target(target))
-        }
-        // The record of a version does not keep the capabilities that it was rendered with.
-        Event::PreRollback | Event::PostRollback | Event::PreTest | Event::PostTest | Event::FailedTest => {
-            context::for_chart(&prepared.chart, values).with_release(context::release_for_target(target))
+            let context = Context::default().with_release(context::release_for_target(target));
+            context::with_default_capabilities(context)
         }
         Event::Watch => context::for_render(&prepared.chart, values, target)
             .with_readiness(objects.first().map(|first| ready(&first.object)).unwrap_or_default()),

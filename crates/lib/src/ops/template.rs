@@ -15,10 +15,11 @@ use pintle_render::{Capabilities, KubeVersion, Release, Target};
 use pintle_values::{NullRules, Overrides};
 
 use super::{locate, name};
+use crate::hook_problems;
 use crate::options::RenderOptions;
 use crate::post_render::PostRenderOptions;
-use crate::prepare::{Prepared, displayed_content, prepare, push_document};
-use crate::{AnySession, Error, OfflineSession, RecordObjects, Reporter, Result};
+use crate::prepare::{Prepared, RENDER_EVENTS, displayed_content, prepare_for, push_document};
+use crate::{AnySession, Error, Lifecycle, OfflineSession, RecordObjects, Reporter, Result};
 
 /// What to render, and how.
 #[derive(Clone, Debug)]
@@ -164,7 +165,7 @@ pub async fn template(
     reporter: &mut dyn Reporter,
 ) -> Result<Templated> {
     match session.into() {
-        AnySession::Offline(session) => template_offline(session, request, reporter),
+        AnySession::Offline(session) => template_offline(session, request, Purpose::Template, reporter),
         #[cfg(feature = "cluster")]
         AnySession::Cluster(session) => {
             super::template_on_cluster::template(session, request, reporter).await
@@ -172,17 +173,64 @@ pub async fn template(
     }
 }
 
-fn template_offline(
+/// What a chart is rendered for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// To be printed.
+    Template,
+    /// To be compared with the release that an install or an upgrade would make of it.
+    #[cfg(feature = "cluster")]
+    Diff,
+}
+
+impl Purpose {
+    /// The event after which the objects are final.
+    fn last_event(self, request: &TemplateRequest) -> LifecycleEvent {
+        match self {
+            Purpose::Template => LifecycleEvent::PostTemplate,
+            #[cfg(feature = "cluster")]
+            Purpose::Diff if request.is_upgrade => LifecycleEvent::PreUpgrade,
+            #[cfg(feature = "cluster")]
+            Purpose::Diff => LifecycleEvent::PreInstall,
+        }
+    }
+
+    /// As [`Purpose::last_event`]; `None` if its handlers may have effects, which only the real operation may have. A warning
+    /// says so.
+    #[cfg_attr(not(feature = "cluster"), expect(unused_variables, reason = "only diffs leave handlers out"))]
+    pub(super) fn final_event(
+        self,
+        request: &TemplateRequest,
+        events: &Lifecycle,
+        reporter: &mut dyn Reporter,
+    ) -> Option<LifecycleEvent> {
+        let event = self.last_event(request);
+        #[cfg(feature = "cluster")]
+        if self == Purpose::Diff
+            && let Some(reason) = events.effects(event)
+        {
+            super::DeferredHandlers { event: event.to_string(), reason }.warn(reporter);
+            return None;
+        }
+        Some(event)
+    }
+}
+
+pub(super) fn template_offline(
     session: &OfflineSession,
     request: &TemplateRequest,
+    purpose: Purpose,
     reporter: &mut dyn Reporter,
 ) -> Result<Templated> {
     let events = &session.events;
     let (chart, user) = locate::load_with_values(&request.chart, &request.values, reporter)?;
     name::check(&request.name, reporter)?;
     let rules = request.render_options().rules(&session.schemas);
-    let mut prepared = prepare(chart, user, &request.target(), rules, events, reporter)?;
-    let outcome = prepared.emit(LifecycleEvent::PostTemplate);
+    let [loaded, before, after] = RENDER_EVENTS;
+    let emitted = [loaded, before, after, purpose.last_event(request)];
+    let mut prepared = prepare_for(chart, user, &request.target(), rules, (events, &emitted), reporter)?;
+    let last = purpose.final_event(request, prepared.events(), reporter);
+    let outcome = last.map_or(Ok(()), |event| prepared.emit(event));
     events.report(reporter);
     outcome?;
     output(request, &prepared, reporter)
@@ -206,6 +254,9 @@ pub(super) fn output_sorted(
 ) -> Result<Templated> {
     for line in &sorted.log {
         reporter.log(line.clone());
+    }
+    for problem in hook_problems::find(sorted, Some(&prepared.chart)) {
+        reporter.log_extra(problem.warning());
     }
     request.record_objects.check(sorted, reporter)?;
     if request.include_crds {

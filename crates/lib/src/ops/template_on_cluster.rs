@@ -6,7 +6,7 @@ use pintle_objects::{Sorted, Validation};
 use pintle_release::ReleaseVersion;
 use pintle_tree::{Map, Node};
 
-use super::template::{TemplateRequest, Templated, output, output_sorted};
+use super::template::{Purpose, TemplateRequest, Templated, output, output_sorted};
 use super::{locate, name};
 use crate::deploy::{AdoptionPolicy, Parts, PlanOptions, ThreeWayState};
 use crate::live::{self, CrdStage, LiveInput};
@@ -14,13 +14,34 @@ use crate::options::{DeployOptions, Method};
 use crate::prepare::{Prepared, push_document};
 use crate::{Error, Reporter, Result, Session, Silent, manifest};
 
+/// The lifecycle events of `template` with a cluster.
+const EVENTS: [LifecycleEvent; 6] = [
+    LifecycleEvent::ChartLoaded,
+    LifecycleEvent::PreRender,
+    LifecycleEvent::PostRender,
+    LifecycleEvent::PreValidate,
+    LifecycleEvent::PostValidate,
+    LifecycleEvent::PostTemplate,
+];
+
+/// The lifecycle events of `diff`: those of the operation that it foresees.
+const DIFF_EVENTS: [LifecycleEvent; 7] = [
+    LifecycleEvent::ChartLoaded,
+    LifecycleEvent::PreRender,
+    LifecycleEvent::PostRender,
+    LifecycleEvent::PreValidate,
+    LifecycleEvent::PostValidate,
+    LifecycleEvent::PreInstall,
+    LifecycleEvent::PreUpgrade,
+];
+
 pub(super) async fn template(
     session: &Session,
     request: &TemplateRequest,
     reporter: &mut dyn Reporter,
 ) -> Result<Templated> {
     let loaded = locate::load_with_values(&request.chart, &request.values, reporter)?;
-    template_loaded(session, request, loaded, reporter).await
+    template_loaded(session, request, loaded, Purpose::Template, reporter).await
 }
 
 /// As [`template`], with a chart and values that are loaded already.
@@ -28,6 +49,7 @@ pub(super) async fn template_loaded(
     session: &Session,
     request: &TemplateRequest,
     (chart, user): (Chart, Map<Node>),
+    purpose: Purpose,
     reporter: &mut dyn Reporter,
 ) -> Result<Templated> {
     session.cluster.check_reachable().await.map_err(Error::ReachabilityCheck)?;
@@ -41,11 +63,15 @@ pub(super) async fn template_loaded(
         lookup: true,
         remember: false,
         wait: DeployOptions::default().timeout,
+        events: Some(match purpose {
+            Purpose::Template => &EVENTS,
+            Purpose::Diff => &DIFF_EVENTS,
+        }),
     };
     let (session, prepared) = live::prepare(session, input, reporter).await?;
-    let is_final = ![LifecycleEvent::PostValidate, LifecycleEvent::PostTemplate]
-        .into_iter()
-        .any(|event| session.events.listens(event));
+    let last = purpose.final_event(request, &session.events, reporter);
+    let is_final =
+        !std::iter::once(LifecycleEvent::PostValidate).chain(last).any(|event| session.events.listens(event));
     if is_final {
         // Sorted once, for validation and output.
         let sorted = prepared.objects()?;
@@ -55,9 +81,13 @@ pub(super) async fn template_loaded(
     }
     validate(&session, request, &prepared, &prepared.objects()?).await?;
     let prepared = live::emit_rendered(LifecycleEvent::PostValidate, prepared).await?;
-    let prepared = live::emit_rendered(LifecycleEvent::PostTemplate, prepared).await?;
+    let Some(last) = last else {
+        session.events.report(reporter);
+        return output(request, &prepared, reporter);
+    };
+    let prepared = live::emit_rendered(last, prepared).await?;
     session.events.report(reporter);
-    if session.events.listens(LifecycleEvent::PostTemplate) {
+    if session.events.listens(last) {
         validate(&session, request, &prepared, &prepared.objects()?).await?;
     }
     output(request, &prepared, reporter)

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use pintle_cluster::logs::{self, LogSource};
+use pintle_events::Event as LifecycleEvent;
 use pintle_objects::{HookEvent, ObjectId};
 use pintle_release::{ReleaseVersion, StoredHook};
 
@@ -11,6 +12,10 @@ use crate::deploy::Executor;
 use crate::options::{DeployOptions, Method, WaitStrategy};
 use crate::records::Records;
 use crate::{Error, Reporter, Result, Session};
+
+/// The lifecycle events of tests, in their order.
+const EVENTS: [LifecycleEvent; 3] =
+    [LifecycleEvent::PreTest, LifecycleEvent::PostTest, LifecycleEvent::FailedTest];
 
 /// Which tests to run, and how.
 #[derive(Clone, Debug)]
@@ -97,7 +102,7 @@ pub async fn test(session: &Session, request: &TestRequest, reporter: &mut dyn R
         return Err(records.missing().await);
     };
     let mut version = records.load(observed.number).await?;
-    let session = &session.with_stored_scripts(&version, request.deploy.timeout).await?;
+    let session = &session.with_stored_scripts(&version, request.deploy.timeout, &EVENTS).await?;
     let (running, skipped): (Vec<StoredHook>, Vec<StoredHook>) =
         std::mem::take(&mut version.hooks).into_iter().partition(|hook| request.takes_part(&hook.name));
     version.hooks = running;

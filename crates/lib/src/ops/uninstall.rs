@@ -22,6 +22,9 @@ use crate::{Error, Reporter, Result, Session};
 const EVENTS: HookEvents =
     HookEvents { before: (HookEvent::PreDelete, ""), after: (HookEvent::PostDelete, "") };
 
+/// The lifecycle events of an uninstall.
+const HANDLED: [LifecycleEvent; 2] = [LifecycleEvent::PreDelete, LifecycleEvent::PostDelete];
+
 /// What to uninstall, and how.
 #[derive(Clone, Debug, Default)]
 pub struct UninstallRequest {
@@ -126,7 +129,7 @@ pub async fn uninstall(
     if !request.deploy.hooks {
         reporter.debug("delete hooks disabled", &[("release", &request.name)]);
     }
-    let session = &session.with_stored_scripts(&version, request.deploy.timeout).await?;
+    let session = &session.with_stored_scripts(&version, request.deploy.timeout, &HANDLED).await?;
     let outcome = run(session, request, &records, &history, version, reporter).await;
     session.finish(outcome, reporter).map(Some)
 }

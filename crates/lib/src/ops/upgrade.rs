@@ -15,7 +15,9 @@ use super::name;
 use super::plan::{Draft, Operation};
 use super::rollback::{self, RollbackRequest};
 use crate::crds::CrdStep;
-use crate::deploy::{self, AdoptionPolicy, Executor, HookEvents, Outcome, PlanOptions, ThreeWayState};
+use crate::deploy::{
+    self, AdoptionPolicy, Executor, ForeseenHandlers, HookEvents, Outcome, PlanOptions, ThreeWayState,
+};
 use crate::lifecycle::{context, record_extras};
 use crate::live::{self, CrdStage, LiveInput};
 use crate::options::{CrdPolicy, DeployOptions, DryRun, Method, MethodChoice};
@@ -127,14 +129,16 @@ pub(super) async fn upgrade_planned(
     session: &Session,
     request: &UpgradeRequest,
     mut version: ReleaseVersion,
+    foreseen: &ForeseenHandlers,
     reporter: &mut dyn Reporter,
 ) -> Result<ReleaseVersion> {
     let upgrade = Upgrade::new(session, request).await?;
-    let state = upgrade.load(&version).await?;
-    let plan = plan_of(&state)?;
+    let mut state = upgrade.load(&version).await?;
+    let mut plan = plan_of(&state)?;
     let (event, context) = (LifecycleEvent::PreUpgrade, context::for_version(&version));
-    if deploy::emit_mut(session, event, &mut version, &context, reporter).await? {
-        return Err(Error::changed_by_handlers(event));
+    if deploy::emit_planned(session, event, &mut version, foreseen, &context, reporter).await? {
+        state = upgrade.load(&version).await?;
+        plan = plan_of(&state)?;
     }
     version.info.last_deployed = Some(session.clock.now());
     upgrade.deploy_version(version, (&state, &plan), context, reporter).await
@@ -239,6 +243,7 @@ impl<'s> Upgrade<'s> {
             lookup: target.dry_run != DryRun::Client,
             remember: !target.dry_run.is_dry_run(),
             wait: target.deploy.timeout,
+            events: None,
         };
         // Unlike for an install, Helm adds no prefix to this error.
         live::prepare(self.session, input, reporter).await.map_err(|error| match error {
@@ -252,12 +257,19 @@ impl<'s> Upgrade<'s> {
         &self,
         prepared: &Prepared,
         reporter: &mut dyn Reporter,
-    ) -> Result<(ReleaseVersion, ThreeWayState)> {
-        let version = self.next_version(prepared, reporter)?;
-        let state = self.load(&version).await?;
+    ) -> Result<(ReleaseVersion, ThreeWayState, ForeseenHandlers)> {
+        let mut version = self.next_version(prepared, reporter)?;
+        let mut state = self.load(&version).await?;
         plan_of(&state)?;
-        deploy::emit(self.session, LifecycleEvent::PostValidate, &version, &prepared.context).await?;
-        Ok((version, state))
+        let context = &prepared.context;
+        deploy::emit(self.session, LifecycleEvent::PostValidate, &version, context).await?;
+        let event = LifecycleEvent::PreUpgrade;
+        let foreseen = deploy::foresee(self.session, event, &mut version, context, reporter).await?;
+        if foreseen.rendered.is_some() {
+            state = self.load(&version).await?;
+            plan_of(&state)?;
+        }
+        Ok((version, state, foreseen))
     }
 
     /// As [`Upgrade::draft`], with what happens to the CRDs.
@@ -267,8 +279,8 @@ impl<'s> Upgrade<'s> {
             CrdPolicy::Skip => Vec::new(),
             policy => crate::crds::steps(self.session, &prepared.chart, &target.namespace, policy).await?,
         };
-        let (version, state) = self.draft(prepared, reporter).await?;
-        Ok(self.finish_draft(version, state, crds))
+        let (version, state, handlers) = self.draft(prepared, reporter).await?;
+        Ok(Draft { handlers, ..self.finish_draft(version, state, crds) })
     }
 
     fn finish_draft(&self, version: ReleaseVersion, state: ThreeWayState, crds: Vec<CrdStep>) -> Draft {
@@ -280,6 +292,7 @@ impl<'s> Upgrade<'s> {
             crds,
             version,
             state,
+            handlers: ForeseenHandlers::default(),
         }
     }
 
@@ -292,12 +305,19 @@ impl<'s> Upgrade<'s> {
         let mut state = self.load(&version).await?;
         let mut plan = plan_of(&state)?;
         deploy::emit(self.session, LifecycleEvent::PostValidate, &version, &prepared.context).await?;
+        let (event, context) = (LifecycleEvent::PreUpgrade, &prepared.context);
         if target.dry_run.is_dry_run() {
             reporter.debug("dry run for release", &[("name", &target.name)]);
+            let foreseen = deploy::foresee(self.session, event, &mut version, context, reporter).await?;
+            if foreseen.rendered.is_some() {
+                plan_of(&self.load(&version).await?)?;
+            }
+            if let Some(deferred) = &foreseen.deferred {
+                deferred.warn(reporter);
+            }
             version.info.description = described(&target.description, "Dry run complete");
             return Ok(version);
         }
-        let (event, context) = (LifecycleEvent::PreUpgrade, &prepared.context);
         if deploy::emit_mut(self.session, event, &mut version, context, reporter).await? {
             state = self.load(&version).await?;
             plan = plan_of(&state)?;

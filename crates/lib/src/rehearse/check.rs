@@ -9,12 +9,13 @@ use pintle_objects::Object;
 use pintle_render::{KubeVersion, Release};
 use pintle_tree::{Map, Node};
 
-use super::source_map::{Document, documents, line_in_template, line_of_field};
 use super::{Finding, Rehearsing, Severity};
+use crate::hook_problems::HookProblem;
 use crate::live::{self, CrdStage, LiveInput};
 use crate::manifest::{self, RenderedRecord};
 use crate::ops::InstallRequest;
 use crate::prepare::process;
+use crate::source_map::{Document, documents, line_in_template, line_of_field};
 use crate::{CrdPolicy, Method, Result, Silent, crds, lint};
 
 /// One error of the API.
@@ -53,6 +54,7 @@ impl Rehearsing<'_> {
             .await;
         }
         if let Ok(recorded) = self.recorded(target, original.clone(), user, upgrade).await {
+            self.report_hooks(stage, &recorded.hook_problems);
             all.extend(documents(&recorded.manifest));
             all.extend(
                 recorded.hooks.into_iter().map(|hook| Document { file: hook.path, text: hook.manifest }),
@@ -63,6 +65,21 @@ impl Rehearsing<'_> {
         self.session.cluster.clear_warnings();
         self.script_log.take();
         Ok(())
+    }
+
+    /// Reports hooks that would not run as their annotations say. They are not sent to the API, which knows nothing of them.
+    fn report_hooks(&mut self, stage: &'static str, problems: &[HookProblem]) {
+        for problem in problems {
+            self.report.findings.push(Finding {
+                severity: Severity::Error,
+                stage,
+                object: format!("{} {}", problem.kind, problem.name),
+                file: problem.file.clone(),
+                line: problem.line,
+                rendered_line: problem.rendered_line,
+                message: problem.text.clone(),
+            });
+        }
     }
 
     /// Returns the manifest and hooks that a release would record.
@@ -87,6 +104,7 @@ impl Rehearsing<'_> {
             lookup: true,
             remember: false,
             wait: target.deploy.timeout,
+            events: None,
         };
         let (_, prepared) = live::prepare(self.session, input, &mut Silent).await?;
         manifest::record(&prepared, false, &mut Silent)

@@ -7,7 +7,6 @@ mod fixtures;
 mod listener;
 mod observer;
 mod report;
-mod source_map;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -312,7 +311,7 @@ impl Rehearsing<'_> {
             finding.file.clone_from(&hook.path);
             return finding;
         }
-        for document in source_map::documents(&version.manifest) {
+        for document in crate::source_map::documents(&version.manifest) {
             let objects = Object::read_manifest(document.text.as_bytes(), &document.file).unwrap_or_default();
             for object in objects {
                 let namespace =

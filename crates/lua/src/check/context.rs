@@ -96,6 +96,9 @@ impl<'t> Body<'t> {
                 roots.join(", ")
             ));
         };
+        if !has(self.event, root) && !path.is_tested {
+            return Some(format!("`{name}.{field}` is nil in `{}`", self.event));
+        }
         if let (Some(known), Some(second)) = (facts().get(field), path.fields.get(1))
             && !known.contains(second)
         {
@@ -107,6 +110,16 @@ impl<'t> Body<'t> {
             Some(_) => format!("`{name}.{field}` is read-only in `{}`", self.event),
             None => format!("`{name}.{field}` is read-only"),
         })
+    }
+}
+
+/// Whether the context of an event has a field. What is always there, although it may be empty, counts.
+fn has(event: Event, root: Root) -> bool {
+    match root {
+        Root::Chart | Root::Files | Root::Templates | Root::Dependencies => event.has_chart(),
+        Root::Release => event.has_release(),
+        Root::Readiness => event.has_readiness(),
+        Root::Values | Root::Objects | Root::Capabilities => true,
     }
 }
 
@@ -129,6 +142,8 @@ struct Path<'t> {
     fields: Vec<&'t str>,
     /// Whether it is assigned.
     is_set: bool,
+    /// Whether it is only compared, as in `if ctx.release then`.
+    is_tested: bool,
 }
 
 impl<'t> Path<'t> {
@@ -146,9 +161,22 @@ impl<'t> Path<'t> {
                     plain = false;
                     at += closing(rest)? + 1;
                 }
-                rest => return Some(Path { fields, is_set: is_assignment(rest) }),
+                rest => {
+                    let is_tested = at == 2 && is_test(rest);
+                    return Some(Path { fields, is_set: is_assignment(rest), is_tested });
+                }
             }
         }
+    }
+}
+
+/// Whether these tokens start with what follows a condition.
+fn is_test(tokens: &[Token]) -> bool {
+    let words = ["then", "and", "or", "~"];
+    match tokens {
+        [equals, again, ..] if equals.is("=") && again.is("=") => true,
+        [first, ..] => words.iter().any(|word| first.is(word)),
+        [] => false,
     }
 }
 
@@ -203,6 +231,28 @@ mod tests {
         ] {
             let found = findings("pre-render", body);
             assert!(found.len() == 1 && found[0].starts_with(problem), "{body}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn fields_that_an_event_does_not_have_are_reported() {
+        for (event, body, problem) in [
+            ("chart-loaded", "print(ctx.release.name)", "`ctx.release` is nil in `chart-loaded`"),
+            ("pre-package", "f(ctx.release)", "`ctx.release` is nil in `pre-package`"),
+            ("pre-delete", "print(ctx.chart.name())", "`ctx.chart` is nil in `pre-delete`"),
+            ("post-list", "for _, f in ctx.files do end", "`ctx.files` is nil in `post-list`"),
+            ("pre-create", "local n = #ctx.dependencies", "`ctx.dependencies` is nil in `pre-create`"),
+            ("ready", "print(ctx.readiness.name)", "`ctx.readiness` is nil in `ready`"),
+        ] {
+            assert_eq!(findings(event, body), [problem], "{body}");
+        }
+        for (event, body) in [
+            ("watch", "print(ctx.readiness.name)"),
+            ("pre-delete", "print(ctx.release.name, ctx.capabilities.helmVersion, #ctx.objects)"),
+            ("chart-loaded", "if ctx.release then return end\nif ctx.release == nil or x then return end"),
+            ("pre-list", "print(ctx.release.name, ctx.capabilities.apiVersions)"),
+        ] {
+            assert_eq!(findings(event, body), Vec::<String>::new(), "{body}");
         }
     }
 

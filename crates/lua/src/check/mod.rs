@@ -9,7 +9,7 @@ use pintle_chart::{Chart, ext};
 use pintle_events::{ChartPath, Event};
 use pintle_tree::Str;
 
-use crate::error::{Result, sanitized};
+use crate::error::{JOIN_STRINGS, Result, sanitized};
 use crate::permission::{self, Permission, Permissions};
 use crate::require::{MAX_SCRIPT, ModuleResolver, chosen_libraries};
 use crate::sandbox;
@@ -130,6 +130,9 @@ impl Script<'_> {
             {
                 note(line, reason);
             }
+            if adds_text(rest) {
+                note(token.line, JOIN_STRINGS.to_owned());
+            }
             if let Some(name) = global(&tokens, index)
                 && !declared.contains(&name)
             {
@@ -210,6 +213,18 @@ fn called<'t>(tokens: &'t [Token], name: &[&str]) -> Option<(&'t str, usize)> {
         return None;
     }
     first_text(rest)
+}
+
+/// Whether a string in quotes is added to something, or something to it.
+fn adds_text(tokens: &[Token]) -> bool {
+    let is_text = |token: &Token| matches!(token.kind, TokenKind::Text | TokenKind::Interpolated);
+    // `x += "a"` has the sign of an assignment in between.
+    match tokens {
+        [text, plus, next, ..] if is_text(text) && plus.is("+") => !next.is("="),
+        [plus, text, ..] if plus.is("+") && is_text(text) => true,
+        [plus, equals, text, ..] if plus.is("+") && equals.is("=") && is_text(text) => true,
+        _ => false,
+    }
 }
 
 /// The weight of `events.on("…", weight, …)`, if it is a number literal.
@@ -334,6 +349,21 @@ mod tests {
         for (found, part) in found.iter().zip(parts) {
             assert!(found.contains(part), "{found} should have {part}");
         }
+    }
+
+    #[test]
+    fn adding_strings_is_reported() {
+        let join = "strings are joined with `..`, not with `+`";
+        for script in [
+            "print('got chart ' + name)",
+            "print(name + 'x')",
+            "local s = ''\ns += `x`",
+            "local n = 1 + [[a]]",
+        ] {
+            let found = findings(script, "");
+            assert!(found.len() == 1 && found[0].ends_with(join), "{script}: {found:?}");
+        }
+        assert_eq!(findings("local n = 1 + 2\nprint('a' .. '+' .. n + 1, '+')", ""), Vec::<String>::new());
     }
 
     #[test]

@@ -49,8 +49,8 @@ fn write(call: &Call<'_>) -> Answer {
     }
     if !call.host.meter.budget().reserve_disk(bytes.len() as u64) {
         let most = call.host.limits.all_disk;
-        return call
-            .fail(format!("the scripts of all charts together wrote more than {most} bytes to files"));
+        let reason = format!("the scripts of all charts together wrote more than {most} bytes to files");
+        return Err(call.host.meter.exceed(call.lua, reason).into());
     }
     call.charge(bytes.len() as u64 / 16)?;
     fs::write(&path, bytes).or_else(|error| call.fail(format!("{shown}: {error}")))?;

@@ -16,6 +16,8 @@ pub struct Text {
     pub description: String,
     /// The keywords, joined by blanks.
     pub keywords: String,
+    /// Whether it is a library chart.
+    pub is_library: bool,
 }
 
 /// A version, as search shows it.
@@ -98,6 +100,7 @@ impl Receiver for Cataloguer {
             name: metadata.name,
             description: metadata.description,
             keywords: metadata.keywords.join(" "),
+            is_library: metadata.kind == "library",
         };
         let text = match self.known.get(&text) {
             Some(at) => *at,

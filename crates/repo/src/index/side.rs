@@ -239,6 +239,7 @@ impl Cached {
             body.text(&text.name);
             body.text(&text.description);
             body.text(&text.keywords);
+            body.number(u64::from(text.is_library));
         }
         body.number(self.catalog.charts.len() as u64);
         for chart in &self.catalog.charts {
@@ -370,7 +371,8 @@ fn decode_catalog(body: &[u8], begin: u64, length: u64) -> Option<(Catalog, Vec<
     let mut catalog = Catalog::default();
     for _ in 0..decoder.number()? {
         let (name, description) = (decoder.text()?, decoder.text()?);
-        catalog.texts.push(Text { name, description, keywords: decoder.text()? });
+        let (keywords, is_library) = (decoder.text()?, decoder.number()? != 0);
+        catalog.texts.push(Text { name, description, keywords, is_library });
     }
     let mut chunks = Vec::new();
     for _ in 0..decoder.number()? {

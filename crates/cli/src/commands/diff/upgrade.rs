@@ -12,7 +12,7 @@ use super::output::{Display, parse_options};
 use super::{COMMON, OUTPUT, answer, check_operands};
 use crate::command::{ArgCompletion, Command};
 use crate::commands::template;
-use crate::connect::{Connection, run_offline};
+use crate::connect::Connection;
 use crate::failure::Failure;
 use crate::flag::groups::{CHART, COSIGN, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
 use crate::flag::{Flag, FlagCompletion, names};
@@ -240,7 +240,7 @@ fn offline(
     // helm-diff takes the release for one that exists.
     let target = TemplateRequest { is_upgrade: true, ..request.target.clone() };
     let mut reporter = Reporting::new(invocation.ui);
-    let rendered = run_offline(pintle::ops::template(&session, &target, &mut reporter));
+    let rendered = pintle::ops::render_for_diff(&session, &target, &mut reporter);
     let rendered = rendered.map_err(|error| Failure::from(error).during(UNRENDERED))?;
     Ok(DiffedManifests { new: rendered.text, ..DiffedManifests::default() })
 }

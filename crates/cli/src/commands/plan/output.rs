@@ -164,6 +164,9 @@ impl Layout {
         for hook in plan.hooks.iter().filter(|hook| !runs_before(hook)) {
             text.push_str(&format!("\n{}\n", hook_line(hook)));
         }
+        if let Some(deferred) = &plan.deferred {
+            text.push_str(&format!("\n{}\n", self.paint(YELLOW, &format!("! {deferred}"))));
+        }
         text.push_str(&format!("\n{}\n", summary(plan)));
         text
     }
@@ -254,6 +257,9 @@ impl Layout {
                 id.namespace,
                 id.name
             ));
+        }
+        if let Some(deferred) = &plan.deferred {
+            text.push_str(&format!("\n> **Scripts**: {deferred}\n"));
         }
         if !plan.hooks.is_empty() {
             text.push_str("\nHooks, in order:\n\n");
@@ -420,7 +426,7 @@ impl Layout {
     /// The plan as data.
     fn tree(&self, plan: &ReleasePlan) -> Node {
         let number = |value: Option<u64>| value.map_or(Node::Nil, |value| Node::Float(value as f64));
-        map(vec![
+        let mut entries = vec![
             ("operation", plan.operation.name().into()),
             ("release", plan.release.as_str().into()),
             ("namespace", plan.namespace.as_str().into()),
@@ -429,7 +435,12 @@ impl Layout {
             ("hasChanges", plan.has_changes().into()),
             ("objects", Node::List(plan.objects.iter().map(|object| self.object_tree(object)).collect())),
             ("hooks", Node::List(plan.hooks.iter().map(hook_tree).collect())),
-        ])
+        ];
+        if let Some(deferred) = &plan.deferred {
+            let (event, reason) = (deferred.event.as_str().into(), deferred.reason.as_str().into());
+            entries.push(("deferredHandlers", map(vec![("event", event), ("reason", reason)])));
+        }
+        map(entries)
     }
 
     fn object_tree(&self, object: &PlannedObject) -> Node {

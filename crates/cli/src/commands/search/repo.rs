@@ -128,13 +128,25 @@ fn print(invocation: &mut Invocation<'_>, hits: &[Hit]) -> Result<(), Failure> {
     if hits.is_empty() && invocation.flags.on(names::FAIL_ON_NO_RESULT) {
         return Err(nothing_found());
     }
+    let is_ours = invocation.personality == Personality::Pintle;
+    let chart_type = |hit: &Hit| if hit.is_library { "library" } else { "application" };
     match Format::from_flags(&invocation.flags) {
         Format::Table if hits.is_empty() => invocation.ui.print("No results found\n"),
         Format::Table => {
-            let heads = ["NAME", "CHART VERSION", "APP VERSION", "DESCRIPTION"].map(str::to_owned).to_vec();
+            let mut heads =
+                ["NAME", "CHART VERSION", "APP VERSION", "DESCRIPTION"].map(str::to_owned).to_vec();
+            // Libraries cannot be installed; where there are none, there is nothing to tell apart.
+            let with_types = is_ours && hits.iter().any(|hit| hit.is_library);
+            if with_types {
+                heads.insert(3, "TYPE".to_owned());
+            }
             let row = |hit: &Hit| {
                 let Hit { name, version, app_version, description, .. } = hit;
-                vec![name.clone(), version.clone(), app_version.clone(), description.clone()]
+                let mut row = vec![name.clone(), version.clone(), app_version.clone(), description.clone()];
+                if with_types {
+                    row.insert(3, chart_type(hit).to_owned());
+                }
+                row
             };
             let rows: Vec<Vec<String>> = std::iter::once(heads).chain(hits.iter().map(row)).collect();
             let limit = usize::try_from(invocation.flags.uint(names::MAX_COL_WIDTH)).unwrap_or(usize::MAX);
@@ -142,11 +154,12 @@ fn print(invocation: &mut Invocation<'_>, hits: &[Hit]) -> Result<(), Failure> {
         }
         format => {
             let record = |hit: &Hit| {
-                Record::default()
+                let record = Record::default()
                     .with("name", hit.name.as_str())
                     .with("version", hit.version.as_str())
                     .with("app_version", hit.app_version.as_str())
-                    .with("description", hit.description.as_str())
+                    .with("description", hit.description.as_str());
+                if is_ours { record.with("type", chart_type(hit)) } else { record }
             };
             let records: Vec<Record> = hits.iter().map(record).collect();
             print_data(invocation.ui, format, &Records(&records))

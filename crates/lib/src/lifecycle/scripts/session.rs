@@ -24,6 +24,8 @@ pub(crate) struct ScriptContext<'a> {
     pub(crate) remember: bool,
     /// How long handlers may postpone readiness.
     pub(crate) wait: Duration,
+    /// The events that the operation may emit; `None` if permissions are asked for in any case.
+    pub(crate) events: Option<&'static [Event]>,
 }
 
 impl Session {
@@ -39,13 +41,13 @@ impl Session {
         if !self.events.runs_scripts_of(chart) {
             return Ok(Session { events: self.events.program().clone(), ..self.clone() });
         }
-        let (events, chart, remember, wait) =
-            (self.events.clone(), chart.clone(), context.remember, context.wait);
+        let (events, chart, emitted) = (self.events.clone(), chart.clone(), context.events);
+        let (remember, wait) = (context.remember, context.wait);
         let (cluster, cancel) = (self.cluster.clone(), self.cancel.clone());
         let (release, namespace) = (context.release.to_owned(), context.namespace.to_owned());
         let handle = Handle::current();
         let load = move || {
-            events.load_scripts(&chart, remember, |scripting, granted| {
+            events.load_scripts(&chart, emitted, remember, |scripting, granted| {
                 let guard =
                     SecretAccess { release, namespace, network: granted.contains(Permission::Network) };
                 let stop = cancel.clone();
@@ -68,9 +70,10 @@ impl Session {
         &self,
         version: &ReleaseVersion,
         wait: Duration,
+        events: &'static [Event],
     ) -> Result<Session> {
         let (release, namespace) = (version.name.as_str(), version.namespace.as_str());
-        let context = ScriptContext { release, namespace, remember: true, wait };
+        let context = ScriptContext { release, namespace, remember: true, wait, events: Some(events) };
         self.with_chart_scripts(&record_extras::chart(&version.chart), context).await
     }
 }

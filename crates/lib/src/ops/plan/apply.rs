@@ -1,5 +1,6 @@
 //! Applies a saved plan: the operation that was planned, with what was rendered then, if nothing has changed since.
 
+use pintle_events::Event as LifecycleEvent;
 use pintle_release::ReleaseVersion;
 
 use super::saved::{SavedPlan, cluster_id};
@@ -9,6 +10,17 @@ use crate::deploy::KeptObjects;
 use crate::ops::{InstallRequest, UpgradeRequest, install, rollback, uninstall, upgrade};
 use crate::options::{DryRun, Method};
 use crate::{Error, Reporter, Result, Session, crds};
+
+/// The lifecycle events of installs and upgrades after rendering. Rollbacks and uninstalls load their scripts themselves.
+const HANDLED: [LifecycleEvent; 7] = [
+    LifecycleEvent::PreInstall,
+    LifecycleEvent::PostInstall,
+    LifecycleEvent::PreUpgrade,
+    LifecycleEvent::PostUpgrade,
+    LifecycleEvent::Wait,
+    LifecycleEvent::Watch,
+    LifecycleEvent::Ready,
+];
 
 /// The result of applying a plan.
 #[derive(Clone, Debug)]
@@ -91,7 +103,7 @@ async fn replan(
         (_, None) => return Err(Error::BadPlan { why: "it has no version to deploy".to_owned() }),
     };
     let wait = saved.request.settings().deploy.timeout;
-    let with_scripts = session.with_stored_scripts(&draft.version, wait).await?;
+    let with_scripts = session.with_stored_scripts(&draft.version, wait, &HANDLED).await?;
     let fresh = trial::try_all(&planning, draft, &saved.request.settings()).await?;
     Ok((with_scripts, fresh))
 }
@@ -120,17 +132,19 @@ async fn run(session: &Session, saved: &SavedPlan, reporter: &mut dyn Reporter) 
     match (&saved.request, &saved.version) {
         (PlanRequest::Install(request), Some(version)) => {
             apply_crds(session, saved, request.method, reporter).await?;
-            install::install_planned(session, request, version.clone(), reporter).await.map(done)
+            let version = version.clone();
+            install::install_planned(session, request, version, &saved.handlers, reporter).await.map(done)
         }
         (PlanRequest::Upgrade(request), Some(version)) => {
             let method = Method::from_record(&version.apply_method);
             apply_crds(session, saved, method, reporter).await?;
+            let (version, handlers) = (version.clone(), &saved.handlers);
             let deployed = match saved.plan.operation {
                 Operation::Install => {
                     let request = upgrade::as_install(request);
-                    install::install_planned(session, &request, version.clone(), reporter).await?
+                    install::install_planned(session, &request, version, handlers, reporter).await?
                 }
-                _ => upgrade::upgrade_planned(session, request, version.clone(), reporter).await?,
+                _ => upgrade::upgrade_planned(session, request, version, handlers, reporter).await?,
             };
             Ok(done(deployed))
         }

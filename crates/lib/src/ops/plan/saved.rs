@@ -10,6 +10,7 @@ use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use sha2::{Digest as _, Sha256};
 
 use super::{PlanRequest, Planned, ReleasePlan};
+use crate::deploy::ForeseenHandlers;
 use crate::{Error, Result, Session};
 
 mod data;
@@ -37,6 +38,8 @@ pub struct SavedPlan {
     /// The version to deploy; rollbacks and uninstalls use the records.
     pub(super) version: Option<ReleaseVersion>,
     pub(super) crds: Vec<Object>,
+    /// What handlers did for the plan or left for later.
+    pub(super) handlers: ForeseenHandlers,
 }
 
 /// The key of plan files.
@@ -100,6 +103,7 @@ impl Planned {
                 .version
                 .filter(|_| matches!(request, PlanRequest::Install(_) | PlanRequest::Upgrade(_))),
             crds: self.crds,
+            handlers: self.handlers,
             plan: self.plan,
         })
     }
@@ -169,10 +173,11 @@ impl SavedPlan {
             ("crds", Node::List(self.crds.iter().map(|crd| Node::Map(crd.body().clone())).collect())),
         ];
         if let Some(version) = &self.version {
-            let record = helm::encode(version).map_err(|error| broken(&error.to_string()))?;
-            let record = String::from_utf8_lossy(&record).into_owned();
-            entries.push(("record", record.as_str().into()));
+            entries.push(("record", encoded(version)?));
             entries.push(("labels", data::pairs(&version.labels)));
+        }
+        if let Some(rendered) = &self.handlers.rendered {
+            entries.push(("rendered", encoded(rendered)?));
         }
         Ok(map(entries))
     }
@@ -231,17 +236,30 @@ impl PlanFile {
                 Some(version)
             }
         };
+        let plan = data::read_plan(content.get("plan")?)?;
+        let rendered = match content.get("rendered").and_then(Node::as_str) {
+            None => None,
+            Some(rendered) => Some(Box::new(helm::decode(rendered.as_bytes()).ok()?)),
+        };
+        let handlers = ForeseenHandlers { rendered, deferred: plan.deferred.clone() };
         let objects = list(content, "crds").iter().filter_map(|crd| Some(Object::new(crd.as_map()?.clone())));
         Some(SavedPlan {
-            plan: data::read_plan(content.get("plan")?)?,
+            plan,
             created: Timestamp::parse(text(&head, "created")).ok()?,
             expires: Timestamp::parse(text(&head, "expires")).ok()?,
             cluster: text(&head, "cluster").to_owned(),
             request: requests::read(content.get("request")?)?,
             version,
             crds: objects.collect(),
+            handlers,
         })
     }
+}
+
+/// A version as Helm encodes it.
+fn encoded(version: &ReleaseVersion) -> Result<Node> {
+    let record = helm::encode(version).map_err(|error| broken(&error.to_string()))?;
+    Ok(String::from_utf8_lossy(&record).as_ref().into())
 }
 
 fn head_bytes(head: &Map<Node>) -> Vec<u8> {

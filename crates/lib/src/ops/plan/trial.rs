@@ -66,6 +66,7 @@ pub(super) async fn try_all(
         to: Some(version.number),
         hooks: hooks(version, settings.deploy, operation)?,
         objects,
+        deferred: draft.handlers.deferred.clone(),
     })
 }
 

@@ -11,7 +11,9 @@ use pintle_tree::Node;
 
 use crate::ops::PlannedHook;
 use crate::ops::plan::trial::changes;
-use crate::ops::plan::{Operation, PlannedAction, PlannedChange, PlannedObject, ReleasePlan};
+use crate::ops::plan::{
+    DeferredHandlers, Operation, PlannedAction, PlannedChange, PlannedObject, ReleasePlan,
+};
 
 pub(super) fn map(entries: Vec<(&str, Node)>) -> Node {
     Node::Map(entries.into_iter().map(|(key, value)| (key.into(), value)).collect())
@@ -66,7 +68,7 @@ pub(super) fn id(id: &ObjectId) -> Vec<(&'static str, Node)> {
 }
 
 pub(super) fn plan(plan: &ReleasePlan) -> Node {
-    map(vec![
+    let mut entries = vec![
         ("operation", plan.operation.name().into()),
         ("release", plan.release.as_str().into()),
         ("namespace", plan.namespace.as_str().into()),
@@ -75,7 +77,13 @@ pub(super) fn plan(plan: &ReleasePlan) -> Node {
         ("to", optional_number(plan.to)),
         ("hooks", Node::List(plan.hooks.iter().map(hook).collect())),
         ("objects", Node::List(plan.objects.iter().map(object).collect())),
-    ])
+    ];
+    if let Some(deferred) = &plan.deferred {
+        let handlers =
+            vec![("event", deferred.event.as_str().into()), ("reason", deferred.reason.as_str().into())];
+        entries.push(("deferredHandlers", map(handlers)));
+    }
+    map(entries)
 }
 
 pub(super) fn read_plan(node: &Node) -> Option<ReleasePlan> {
@@ -88,6 +96,10 @@ pub(super) fn read_plan(node: &Node) -> Option<ReleasePlan> {
         to: number(node, "to"),
         hooks: list(node, "hooks").iter().map(read_hook).collect::<Option<_>>()?,
         objects: list(node, "objects").iter().map(read_object).collect::<Option<_>>()?,
+        deferred: node.get("deferredHandlers").map(|handlers| DeferredHandlers {
+            event: text(handlers, "event").to_owned(),
+            reason: text(handlers, "reason").to_owned(),
+        }),
     })
 }
 

@@ -4,14 +4,15 @@ use pintle_chart::Chart;
 
 /// A rendered document.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Document {
+pub(crate) struct Document {
     /// The template that it comes from.
-    pub(super) file: String,
-    pub(super) text: String,
+    pub(crate) file: String,
+    pub(crate) text: String,
 }
 
 /// The documents of a manifest.
-pub(super) fn documents(manifest: &str) -> Vec<Document> {
+#[cfg_attr(not(feature = "embedded"), allow(dead_code, reason = "only rehearsals split manifests"))]
+pub(crate) fn documents(manifest: &str) -> Vec<Document> {
     let mut all: Vec<Document> = Vec::new();
     let mut file = String::new();
     for line in manifest.split_inclusive('\n') {
@@ -49,7 +50,7 @@ fn indent(line: &str) -> usize {
 
 /// The line of a field in a document in block style, counted from one. For a missing field, that of its nearest existing
 /// parent; 0 if there is none.
-pub(super) fn line_of_field(text: &str, path: &str) -> usize {
+pub(crate) fn line_of_field(text: &str, path: &str) -> usize {
     let lines: Vec<&str> = text.lines().collect();
     let (mut at, mut depth, mut found) = (0, 0, 0);
     for step in path_segments(path) {
@@ -117,7 +118,7 @@ fn find_item(lines: &[&str], from: usize, number: usize) -> Option<(usize, usize
 }
 
 /// The template line that a rendered line comes from; 0 if none matches, or several match equally well.
-pub(super) fn line_in_template(chart: &Chart, document: &Document, rendered: usize) -> usize {
+pub(crate) fn line_in_template(chart: &Chart, document: &Document, rendered: usize) -> usize {
     let lines: Vec<&str> = document.text.lines().collect();
     let Some((index, line)) = rendered.checked_sub(1).and_then(|index| Some((index, *lines.get(index)?)))
     else {

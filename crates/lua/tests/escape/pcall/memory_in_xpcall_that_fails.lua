@@ -1,0 +1,2 @@
+-- expect: more memory than it may
+xpcall(function() return buffer.create(2^29) end, function() error('another error') end)
