@@ -1,7 +1,6 @@
 //! The library charts that a chart requests (`libraries:`): fetched into `library/` and locked in `library.lock`, the way
 //! dependencies are fetched into `charts/`. Helm reads neither of them, and its own files are not changed.
 
-use std::fs;
 use std::io::ErrorKind;
 
 use super::update::{Target, UpdateContext};
@@ -50,7 +49,7 @@ impl UpdateContext<'_> {
 
     fn library_lock(&self) -> Result<Option<Lock>> {
         let path = self.chart_path.join(LOCK);
-        match fs::read(&path) {
+        match crate::read_limited(&path, crate::MAX_TEXT) {
             Ok(text) => Lock::read(&text, LOCK),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(file_error("open", &path)(error)),
