@@ -233,6 +233,8 @@ fn plugin(
     if unfinished.starts_with('-') && !unfinished.contains('=') {
         let (parsed, _) = parse(with_help(completed.command_path.command.all_flags()), &[], Unknown::Refuse);
         choices = flags::names(&completed.command_path, &parsed, caller.0, unfinished);
+        // Plugins parse their own flags, so only what they declare is offered; --help is ours if it has a description.
+        choices.retain(|(name, about)| !matches!(name.as_str(), "--help" | "-h") || about.is_empty());
         directive = Directive::NoFiles;
     } else if completed.arguments.is_empty() {
         if !completed.subcommands.is_empty() {
