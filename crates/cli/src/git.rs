@@ -235,7 +235,7 @@ impl<'e> Git<'e> {
             let wanted = FOR_FILES.contains(&name.as_str())
                 || name.starts_with("url.")
                 || (self.reach == Reach::Remotes
-                    && (FOR_REMOTES.iter().any(|section| is_section(section)) || name == "core.gitproxy"));
+                    && (FOR_REMOTES.iter().any(is_section) || name == "core.gitproxy"));
             if wanted {
                 set(name, value);
             }

@@ -9,14 +9,20 @@ use crate::error::{Error, Result};
 
 /// The URL of an archive that the index of a repository names: absolute, and of a scheme that the index may name. These are
 /// HTTP and OCI, and the scheme of the repository itself, for getter plugins whose repositories have URLs of their own.
+/// Schemes that no getter knows are left for the errors of what fetches them.
 ///
 /// # Errors
 /// URLs that cannot be resolved, and other schemes.
-pub(crate) fn archive_url(repository: &str, listed: &str) -> std::result::Result<Result<String>, String> {
+pub(crate) fn archive_url(
+    is_of_plugin: impl Fn(&str) -> bool,
+    repository: &str,
+    listed: &str,
+) -> std::result::Result<Result<String>, String> {
     let url = resolve_reference(repository, listed)?;
     let scheme = |url: &str| Address::parse(url).map(|address| address.scheme).unwrap_or_default();
     let found = scheme(&url);
-    if matches!(found.as_str(), "http" | "https" | "oci") || found == scheme(repository) {
+    let is_plain = matches!(found.as_str(), "http" | "https" | "oci");
+    if is_plain || found == scheme(repository) || !is_of_plugin(&url) {
         return Ok(Ok(url));
     }
     Ok(Err(Error::Input(format!(
@@ -50,8 +56,9 @@ mod tests {
 
     #[test]
     fn indexes_name_http_oci_and_what_their_repository_is_reached_by() {
-        let allowed =
-            |repository: &str, listed: &str| archive_url(repository, listed).expect("a URL").is_ok();
+        let allowed = |repository: &str, listed: &str| {
+            archive_url(|_| true, repository, listed).expect("a URL").is_ok()
+        };
         for listed in ["a-1.tgz", "https://b/a-1.tgz", "http://b/a-1.tgz", "oci://b/a:1", "/x/a-1.tgz"] {
             assert!(allowed("https://h/charts", listed), "{listed}");
             assert!(allowed("s3://h/charts", listed), "{listed}");
@@ -62,6 +69,7 @@ mod tests {
             assert!(!allowed("https://h/charts", listed), "{listed}");
             assert!(!allowed("demo://h/charts", listed), "{listed}");
         }
+        assert_eq!(archive_url(|_| false, "https://h", "ftp://h/a.tgz"), Ok(Ok("ftp://h/a.tgz".to_owned())));
     }
 
     #[test]

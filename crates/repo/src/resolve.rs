@@ -180,7 +180,7 @@ impl Resolver<'_> {
             .urls
             .first()
             .ok_or_else(|| Error::Input(format!("{what} has no downloadable URLs")))?;
-        let url = archive_url(repo_url, url)
+        let url = archive_url(|url| self.getter.is_of_plugin(url), repo_url, url)
             .map_err(|error| Error::Input(format!("failed to make chart URL absolute: {error}")))??;
         Ok((url, found, log))
     }
@@ -303,7 +303,7 @@ impl Resolver<'_> {
         let url = found.detail.urls.first().ok_or_else(|| {
             Error::Input(format!("chart {} has no downloadable URLs", quote(reference.as_bytes())))
         })?;
-        let url = archive_url(&entry.url, url)
+        let url = archive_url(|url| self.getter.is_of_plugin(url), &entry.url, url)
             .map_err(|_| Error::Input(format!("invalid chart URL format: {reference}")))??;
         let digest = self.expected(&url, &found.detail.digest, &mut log);
         if is_oci(&url) {

@@ -132,7 +132,8 @@ impl DependencySource<'_> {
     fn http_plan(&self, dependency: &Dependency, detail: &Detail, entry: Option<&Entry>) -> Result<HttpPlan> {
         let Dependency { name, version, repository, .. } = dependency;
         let listed = detail.urls.first().map(String::as_str).unwrap_or_default();
-        let url = archive_url(repository, listed).map_err(Error::Input)??;
+        let url =
+            archive_url(|url| self.getter.is_of_plugin(url), repository, listed).map_err(Error::Input)??;
         // For an absolute URL in the index, the credentials go only to the server of the repository.
         let is_whole = Address::parse(listed).is_ok_and(|address| address.is_absolute());
         let home = entry.filter(|_| is_whole).map_or_else(|| url.clone(), |entry| entry.url.clone());
