@@ -10,7 +10,7 @@ use crate::load::load_any_version;
 use crate::metadata::{Metadata, OBJECT_V3, V2, V3};
 use crate::package::{self, Times};
 use crate::path::clean;
-use crate::write::{create_folders, write_atomic, write_file_error};
+use crate::write::{check_links, create_folders, write_below, write_file_error};
 use crate::{Chart, File};
 use pintle_tree::LogLine;
 
@@ -109,9 +109,10 @@ pub fn create(
         if path.exists() {
             report(&path);
         }
-        write(&path, &file.data)?;
+        write(&chart, Path::new(&file.name), &file.data)?;
     }
     let charts = chart.join("charts");
+    check_links(&chart, Path::new("charts")).map_err(write_file_error(&charts))?;
     create_folders(&charts)?;
     Ok(chart)
 }
@@ -163,12 +164,12 @@ pub fn save_unpacked(chart: &mut Chart, folder: &Path, times: Times) -> Result<P
     if path.exists() && !path.is_dir() {
         return Err(Error::message(format!("file {} already exists and is not a directory", path.display())));
     }
-    write(&path.join("Chart.yaml"), &chart.metadata.to_yaml()?)?;
+    write(&path, Path::new("Chart.yaml"), &chart.metadata.to_yaml()?)?;
     for file in chart.raw.iter().filter(|file| file.name == "values.yaml") {
-        write(&path.join("values.yaml"), &file.data)?;
+        write(&path, Path::new("values.yaml"), &file.data)?;
     }
     if let Some(schema) = &chart.schema {
-        write(&path.join("values.schema.json"), schema)?;
+        write(&path, Path::new("values.schema.json"), schema)?;
     }
     for file in chart.templates.iter().chain(&chart.files) {
         // Loaded charts never have paths that escape, but a chart may have been built in memory.
@@ -179,11 +180,13 @@ pub fn save_unpacked(chart: &mut Chart, folder: &Path, times: Times) -> Result<P
                 quote(file.name.as_bytes())
             )));
         }
-        write(&path.join(inside), &file.data)?;
+        write(&path, Path::new(&inside), &file.data)?;
     }
+    let charts = path.join("charts");
+    check_links(&path, Path::new("charts")).map_err(write_file_error(&charts))?;
     for subchart in &mut chart.subcharts {
         let name = subchart.name().to_owned();
-        package::save(subchart, &path.join("charts"), times).map_err(|error| {
+        package::save(subchart, &charts, times).map_err(|error| {
             Error::message(format!("saving {}/charts/{name}: {error}", chart.metadata.name))
         })?;
     }
@@ -214,11 +217,13 @@ fn replaced(data: &[u8], name: &str) -> Vec<u8> {
     out
 }
 
-fn write(path: &Path, data: &[u8]) -> Result<()> {
-    if let Some(folder) = path.parent() {
-        create_folders(folder)?;
-    }
-    write_atomic(path, data).map_err(write_file_error(path))
+/// Writes a file of a chart. The folder may have been there, with links in it.
+fn write(chart: &Path, name: &Path, data: &[u8]) -> Result<()> {
+    let path = chart.join(name);
+    check_links(chart, name).map_err(write_file_error(&path))?;
+    // For Go's words about a folder that cannot be made.
+    create_folders(path.parent().unwrap_or(chart))?;
+    write_below(chart, name, data).map_err(write_file_error(&path))
 }
 
 #[cfg(test)]
@@ -267,7 +272,7 @@ mod tests {
             ("README.md", "<CHARTNAME>"),
             ("charts/sub/Chart.yaml", "name: sub\nversion: 1.0.0\n"),
         ] {
-            write(&starter.join(name), text.as_bytes()).expect("can be written");
+            write(&starter, Path::new(name), text.as_bytes()).expect("can be written");
         }
         let path = create_from("mine", Generation::V2, folder.path(), &starter, TIMES, &mut Vec::new())
             .expect("can be made");

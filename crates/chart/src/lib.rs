@@ -38,9 +38,10 @@ pub use chart::{Chart, Crd, File};
 pub use content::Content;
 pub use error::{ArchiveError, Error, FileError, Result};
 pub use load::{
-    BadPattern, IgnoreRules, MAX_CHART_SIZE, load, load_any_version, load_archive, load_dir, load_file,
-    load_files, load_files_logged, matches, read_archive, read_folder, read_regular,
+    BadPattern, IgnoreRules, MAX_CHART_SIZE, MAX_TEXT, limited, load, load_any_version, load_archive,
+    load_dir, load_file, load_files, load_files_logged, matches, read_archive, read_folder, read_limited,
+    read_regular,
 };
 pub use pintle_tree::LogLine;
 pub use value_keys::ValueKey;
-pub use write::{create_folders, write_atomic};
+pub use write::{check_links, create_folders, write_atomic, write_below};

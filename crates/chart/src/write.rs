@@ -1,8 +1,8 @@
-//! Atomic file writes.
+//! Atomic file writes, and writes below a folder that follow no links.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::error::{Error, FileError, file_error};
 
@@ -44,6 +44,179 @@ pub fn write_atomic(path: &Path, data: &[u8]) -> io::Result<()> {
         let _ = fs::remove_file(&temporary);
     }
     outcome
+}
+
+/// Writes a file below `root` through a temporary one, and creates the folders between. No symbolic link below `root` is
+/// followed: whoever made the folder, or the archive that it was unpacked from, could lead the file anywhere. `root` itself may
+/// be one, because the user names it.
+///
+/// An existing file keeps its mode. What is neither a file nor missing is refused.
+///
+/// # Errors
+/// Links, paths that leave `root`, and files that cannot be written.
+pub fn write_below(root: &Path, relative: &Path, data: &[u8]) -> io::Result<()> {
+    let mut names = Vec::new();
+    for part in relative.components() {
+        match part {
+            Component::Normal(name) => names.push(name),
+            Component::CurDir => {}
+            _ => return Err(leads_out(relative)),
+        }
+    }
+    match names.split_last() {
+        Some((name, folders)) => below::write(root, folders, name, data),
+        None => Err(leads_out(relative)),
+    }
+}
+
+/// Checks that no component of a path below `root` is a symbolic link. What does not exist is none.
+///
+/// # Errors
+/// Links, and paths that leave `root`.
+pub fn check_links(root: &Path, relative: &Path) -> io::Result<()> {
+    let mut path = root.to_owned();
+    for part in relative.components() {
+        match part {
+            Component::Normal(name) => path.push(name),
+            Component::CurDir => continue,
+            _ => return Err(leads_out(relative)),
+        }
+        if fs::symlink_metadata(&path).is_ok_and(|found| found.is_symlink()) {
+            return Err(is_link(&path));
+        }
+    }
+    Ok(())
+}
+
+fn leads_out(path: &Path) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, format!("{} leads out of its folder", path.display()))
+}
+
+fn is_link(path: &Path) -> io::Error {
+    let text = format!("{} is a symbolic link, which is not followed", path.display());
+    io::Error::new(io::ErrorKind::InvalidInput, text)
+}
+
+fn is_no_file(path: &Path) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, format!("{} is not a regular file", path.display()))
+}
+
+#[cfg(unix)]
+mod below {
+    use std::ffi::OsStr;
+    use std::fs::File;
+    use std::io::{self, Write as _};
+    use std::os::fd::OwnedFd;
+    use std::path::Path;
+
+    use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, mkdirat, openat, renameat, statat, unlinkat};
+    use rustix::io::Errno;
+
+    use super::{MAX_NAMES, is_link, is_no_file};
+
+    const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
+    const NEW: OFlags = OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::EXCL).union(OFlags::CLOEXEC);
+
+    /// Each folder is opened relative to the one above, so that none can be exchanged for a link meanwhile.
+    pub(super) fn write(root: &Path, folders: &[&OsStr], name: &OsStr, data: &[u8]) -> io::Result<()> {
+        let shown =
+            |count: usize| folders[..count].iter().fold(root.to_owned(), |path, name| path.join(name));
+        let start = if root.as_os_str().is_empty() { Path::new(".") } else { root };
+        let mut folder = openat(CWD, start, FOLDER, Mode::empty())?;
+        for (at, part) in folders.iter().enumerate() {
+            folder = open_folder(&folder, part, &shown(at + 1))?;
+        }
+        write_in(&folder, name, data, &shown(folders.len()).join(name))
+    }
+
+    fn open_folder(folder: &OwnedFd, name: &OsStr, shown: &Path) -> io::Result<OwnedFd> {
+        match mkdirat(folder, name, Mode::from_raw_mode(0o777)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            // Whether it exists anyway is found out next.
+            Err(error) if statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).is_err() => {
+                return Err(error.into());
+            }
+            Err(_) => {}
+        }
+        openat(folder, name, FOLDER | OFlags::NOFOLLOW, Mode::empty()).map_err(|error| {
+            match file_type(folder, name) {
+                Some(FileType::Symlink) => is_link(shown),
+                _ => error.into(),
+            }
+        })
+    }
+
+    fn file_type(folder: &OwnedFd, name: &OsStr) -> Option<FileType> {
+        let found = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        Some(FileType::from_raw_mode(found.st_mode))
+    }
+
+    fn write_in(folder: &OwnedFd, name: &OsStr, data: &[u8], shown: &Path) -> io::Result<()> {
+        let old = match file_type(folder, name) {
+            None => None,
+            Some(FileType::RegularFile) => {
+                // A rename would replace even a read-only file.
+                let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                Some(File::from(openat(folder, name, flags, Mode::empty())?))
+            }
+            Some(FileType::Symlink) => return Err(is_link(shown)),
+            Some(_) => return Err(is_no_file(shown)),
+        };
+        let (temporary, mut file) = match (create_beside(folder, name), old.as_ref()) {
+            (Ok(created), _) => created,
+            // The file is writable, but its folder is not.
+            (Err(Errno::ACCESS | Errno::PERM), Some(mut old)) => {
+                old.set_len(0)?;
+                return old.write_all(data);
+            }
+            (Err(error), _) => return Err(error.into()),
+        };
+        let mode = old.map(|old| old.metadata()).transpose()?;
+        let outcome = file.write_all(data).and_then(|()| {
+            if let Some(mode) = mode {
+                file.set_permissions(mode.permissions())?;
+            }
+            Ok(renameat(folder, &temporary, folder, name)?)
+        });
+        if outcome.is_err() {
+            // Best effort: the write error is the one to report.
+            let _ = unlinkat(folder, &temporary, AtFlags::empty());
+        }
+        outcome
+    }
+
+    fn create_beside(folder: &OwnedFd, name: &OsStr) -> Result<(String, File), Errno> {
+        let name = name.to_string_lossy();
+        let mut number = 0;
+        loop {
+            let beside = format!(".{name}.{}-{number}.tmp", std::process::id());
+            match openat(folder, &beside, NEW, Mode::from_raw_mode(0o666)) {
+                Ok(file) => return Ok((beside, file.into())),
+                Err(Errno::EXIST) if number < MAX_NAMES => number += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod below {
+    use std::ffi::OsStr;
+    use std::fs;
+    use std::io;
+    use std::path::{Path, PathBuf};
+
+    /// Links are looked for first; they need a privilege to be made on Windows.
+    pub(super) fn write(root: &Path, folders: &[&OsStr], name: &OsStr, data: &[u8]) -> io::Result<()> {
+        let relative = folders.iter().chain([&name]).collect::<PathBuf>();
+        super::check_links(root, &relative)?;
+        let path = root.join(relative);
+        if fs::symlink_metadata(&path).is_ok_and(|found| !found.is_file()) {
+            return Err(super::is_no_file(&path));
+        }
+        fs::create_dir_all(path.parent().unwrap_or(root))?;
+        super::write_atomic(&path, data)
+    }
 }
 
 /// Creates a folder and its parents, as Go's `MkdirAll` does: the error names the first folder that cannot be created, for
@@ -148,6 +321,42 @@ mod tests {
         assert_eq!(error("dangling/a"), "mkdir /dangling: file exists");
         let error = create_folders(Path::new("")).unwrap_err();
         assert_eq!(error.to_string(), "mkdir : no such file or directory");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn nothing_is_written_through_a_link_below_the_root() {
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        for name in ["outside", "chart/templates"] {
+            fs::create_dir_all(at(name)).expect("made");
+        }
+        fs::write(at("outside/key"), "secret").expect("written");
+        symlink("../outside", at("chart/charts")).expect("linked");
+        symlink("../outside/key", at("chart/README.md")).expect("linked");
+        symlink("nowhere", at("chart/templates/gone.yaml")).expect("linked");
+        symlink("chart", at("named")).expect("linked");
+        let write =
+            |name: &str| write_below(&at("chart"), Path::new(name), b"new").map_err(|e| e.to_string());
+        for name in ["charts/a.tgz", "charts/deep/a.tgz", "README.md", "templates/gone.yaml"] {
+            let error = write(name).expect_err("it is a link");
+            assert!(error.ends_with("is a symbolic link, which is not followed"), "{error}");
+        }
+        for name in ["../outside/key", "/etc/x", "a/../../x", "", "."] {
+            let error = write(name).expect_err("it leads out");
+            assert!(error.ends_with("leads out of its folder"), "{error}");
+        }
+        assert!(write("templates").expect_err("a folder").ends_with("is not a regular file"));
+        assert_eq!(fs::read_to_string(at("outside/key")).expect("there"), "secret");
+        assert_eq!(names(&at("outside")), ["key"]);
+        // The root may be a link, folders are made, and modes are kept.
+        write_below(&at("named"), Path::new("a/b/c.yaml"), b"1").expect("written");
+        fs::set_permissions(at("chart/a/b/c.yaml"), fs::Permissions::from_mode(0o640)).expect("changed");
+        write_below(&at("named"), Path::new("./a/b/c.yaml"), b"22").expect("written");
+        assert_eq!(fs::read_to_string(at("chart/a/b/c.yaml")).expect("there"), "22");
+        let mode = fs::metadata(at("chart/a/b/c.yaml")).expect("there").permissions().mode();
+        assert_eq!((mode & 0o777, names(&at("chart/a/b"))), (0o640, vec!["c.yaml".to_owned()]));
     }
 
     #[cfg(unix)]

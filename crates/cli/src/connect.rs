@@ -370,6 +370,7 @@ impl Signals {
     /// Installs the handlers.
     pub(crate) fn new() -> std::io::Result<Signals> {
         use tokio::signal::unix::{SignalKind, signal};
+        crate::plugins::process::handle_signals_elsewhere();
         Ok(Signals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,

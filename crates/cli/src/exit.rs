@@ -36,6 +36,13 @@ pub(crate) fn cancelled() -> ! {
     std::process::exit(i32::from(CANCELLED))
 }
 
+/// Exits immediately after a signal, with the code that shells report for it.
+#[cfg(unix)]
+#[expect(clippy::exit, reason = "the process was told to end, and its handler replaces the default action")]
+pub(crate) fn signalled(signal: i32) -> ! {
+    std::process::exit(128 + signal)
+}
+
 /// The exit code after a panic.
 pub(crate) const BUG: u8 = 101;
 

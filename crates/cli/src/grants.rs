@@ -9,6 +9,7 @@ use pintle::lua::Permissions;
 use pintle_tree::{Map, Node};
 
 use crate::env::{Environment, Home};
+use crate::read as bounded;
 
 /// The file name, in the user's data directory.
 const FILE: &str = "script-grants.yaml";
@@ -55,7 +56,7 @@ impl Grants {
                 self.file.display()
             )
         };
-        let text = match fs::read(&self.file) {
+        let text = match bounded::file(&self.file, bounded::MAX_SETTINGS) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(wrong(error.to_string())),

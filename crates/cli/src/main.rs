@@ -15,6 +15,7 @@ mod env;
 mod exit;
 mod failure;
 mod flag;
+mod git;
 mod grants;
 mod help;
 mod invocation;

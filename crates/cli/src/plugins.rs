@@ -5,11 +5,13 @@ mod cluster;
 pub(crate) mod command;
 pub(crate) mod complete;
 pub(crate) mod getter;
-mod git;
+mod git_getter;
 mod lua;
 pub(crate) mod permissions;
 pub(crate) mod post_renderer;
 pub(crate) mod process;
+mod supervise;
+pub(crate) mod uploader;
 #[cfg(feature = "wasm")]
 mod wasm;
 
@@ -21,7 +23,7 @@ use pintle_tree::{LogLevel, LogLine};
 
 use crate::command::find::first_word;
 use crate::commands::ROOT;
-use crate::env::{Environment, Setting};
+use crate::env::{Environment, Home, Setting};
 use crate::failure::{Failure, FailureKind};
 use crate::path;
 use crate::personality::Personality;
@@ -37,13 +39,20 @@ impl From<pintle_plugin::Error> for Failure {
     }
 }
 
-/// The folders of `HELM_PLUGINS`, which may be a list.
+/// The folders of `HELM_PLUGINS`, which may be a list, and that of plugins that Helm does not know.
 pub(crate) fn folders(environment: &Environment) -> Vec<PathBuf> {
     let setting = environment.setting(Setting::Plugins);
-    if setting.is_empty() {
-        return Vec::new();
-    }
-    setting.split(if cfg!(windows) { ';' } else { ':' }).map(cleaned).collect()
+    let mut folders: Vec<PathBuf> = match setting.as_str() {
+        "" => Vec::new(),
+        setting => setting.split(if cfg!(windows) { ';' } else { ':' }).map(cleaned).collect(),
+    };
+    folders.push(own_folder(environment));
+    folders
+}
+
+/// The folder of plugins that Helm does not know: for each in its own folders it would print a warning with every command.
+pub(crate) fn own_folder(environment: &Environment) -> PathBuf {
+    PathBuf::from(environment.home(Home::Data, "pintle/plugins"))
 }
 
 /// `HELM_PLUGINS` as the path of one folder, as Helm takes it when it installs, removes and updates.

@@ -22,6 +22,9 @@ use crate::report::Reporting;
 use crate::ui::Ui;
 use crate::{chart_reference, clock, cosign, path, prompt};
 
+/// The size limit of an archive.
+const MAX_ARCHIVE: u64 = 1 << 30;
+
 /// The size limit of a passphrase file.
 const PASSPHRASE_LIMIT: usize = 64 << 10;
 
@@ -166,7 +169,8 @@ pub(crate) fn read(path: &str, limit: usize) -> Result<Vec<u8>, Failure> {
 }
 
 fn digest_of(path: &str) -> Result<String, Failure> {
-    File::open(path).and_then(sha256_of).map_err(|error| refused(path, &error))
+    // A device without end is not the chart that was signed either.
+    File::open(path).and_then(|file| sha256_of(file.take(MAX_ARCHIVE))).map_err(|error| refused(path, &error))
 }
 
 /// Where a keyring is. It is read when it is needed.
@@ -261,7 +265,8 @@ impl Signer {
                 .map_err(|error| Failure::from(error).during("failed to load chart for signing"))
         })?;
         let file = format!("{}.prov", archive.display());
-        std::fs::write(&file, provenance)
+        let (folder, name) = (archive.parent().unwrap_or(Path::new("")), crate::path::base(&file).to_owned());
+        pintle::chart::write_below(folder, Path::new(&name), &provenance)
             .map_err(|error| Failure::run_time(format!("open {file}: {}", reason(&error))))
     }
 

@@ -1,8 +1,9 @@
 //! Reads files and standard input with a size limit: users may name a device or a pipe without end.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
+
+use pintle::chart::{limited, read_limited};
 
 /// The limit for standard input of filters: several times the size of any rendered chart.
 pub(crate) const MAX_STREAM: u64 = 256 << 20;
@@ -15,7 +16,7 @@ pub(crate) const MAX_SETTINGS: u64 = 16 << 20;
 /// # Errors
 /// I/O errors, and a file of more than `limit` bytes.
 pub(crate) fn file(path: impl AsRef<Path>, limit: u64) -> io::Result<Vec<u8>> {
-    read_to_end(File::open(path)?, limit)
+    read_limited(path, limit)
 }
 
 /// Reads all of standard input.
@@ -23,26 +24,19 @@ pub(crate) fn file(path: impl AsRef<Path>, limit: u64) -> io::Result<Vec<u8>> {
 /// # Errors
 /// I/O errors, and more than [`MAX_STREAM`] bytes.
 pub(crate) fn standard_input() -> io::Result<Vec<u8>> {
-    read_to_end(io::stdin().lock(), MAX_STREAM)
-}
-
-fn read_to_end(from: impl Read, limit: u64) -> io::Result<Vec<u8>> {
-    let mut text = Vec::new();
-    from.take(limit + 1).read_to_end(&mut text)?;
-    if text.len() as u64 > limit {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("larger than {} MiB", limit >> 20)));
-    }
-    Ok(text)
+    limited(io::stdin().lock(), MAX_STREAM)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read as _;
+
     use super::*;
 
     #[test]
     fn what_has_no_end_is_refused_at_the_limit() {
-        assert_eq!(read_to_end(io::repeat(1).take(1 << 20), 1 << 20).expect("it fits").len(), 1 << 20);
-        let error = read_to_end(io::repeat(1), 1 << 20).expect_err("it does not fit");
+        assert_eq!(limited(io::repeat(1).take(1 << 20), 1 << 20).expect("it fits").len(), 1 << 20);
+        let error = limited(io::repeat(1), 1 << 20).expect_err("it does not fit");
         assert_eq!(error.to_string(), "larger than 1 MiB");
     }
 }

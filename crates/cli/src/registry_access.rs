@@ -15,8 +15,8 @@ use crate::flag::parsed::Parsed;
 use crate::flag::{Name, names};
 use crate::invocation::Invocation;
 use crate::personality::Personality;
-use crate::remote;
 use crate::ui::Ui;
+use crate::{read, remote};
 
 /// A registry client for charts, configured by the flags of `groups::REMOTE`.
 pub(crate) fn client(invocation: &Invocation<'_>) -> Result<Arc<Client>, Failure> {
@@ -36,7 +36,7 @@ fn chart_settings(invocation: &Invocation<'_>) -> Result<Settings, Failure> {
     let settings = Settings { login, ..settings(invocation, insecure)? };
     if let Some((certificate, key)) = &settings.certificate {
         for (file, what) in [(certificate, "cert"), (key, "key")] {
-            std::fs::read(file).map_err(|error| {
+            read::file(file, read::MAX_SETTINGS).map_err(|error| {
                 let (path, why) = (file.display(), reason(&error));
                 no_tls(
                     &format!("unable to read {what} file: \"{path}\": open {path}: {why}"),
@@ -44,7 +44,7 @@ fn chart_settings(invocation: &Invocation<'_>) -> Result<Settings, Failure> {
                 )
             })?;
         }
-        let texts = [certificate, key].map(|file| std::fs::read(file).unwrap_or_default());
+        let texts = [certificate, key].map(|file| read::file(file, read::MAX_SETTINGS).unwrap_or_default());
         if let Some(problem) = key_pair_problem(&texts[0], &texts[1]) {
             let own = format!("cannot use `{}` with `{}`: {problem}", certificate.display(), key.display());
             return Err(no_tls(&format!("unable to load cert from key pair: {problem}"), own));
@@ -119,7 +119,7 @@ pub(crate) fn settings(invocation: &Invocation<'_>, insecure: bool) -> Result<Se
     let file = |name: Name<String>| Some(text(name)).filter(|path| !path.is_empty()).map(PathBuf::from);
     // Helm reads the CA file itself, with its own error text.
     if let Some(path) = file(names::CA_FILE)
-        && let Err(error) = std::fs::read(&path)
+        && let Err(error) = read::file(&path, read::MAX_SETTINGS)
     {
         let path = path.display();
         let text = format!(

@@ -1,9 +1,11 @@
 //! Repositories as flags and environment describe them: where files are, how servers are reached.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use pintle::repo::{Access, Folders, Getter, Proxies, Resolver, Wanted};
+use pintle::repo::{Access, Folders, Getter, Proxies, Resolver, StaleDigest, Wanted};
+use pintle_tree::LogLine;
 
 use crate::connect;
 use crate::download_progress;
@@ -14,7 +16,7 @@ use crate::flag::{Name, names};
 use crate::invocation::Invocation;
 use crate::personality::Personality;
 use crate::plugins::getter::Getters;
-use crate::registry_access;
+use crate::{registry_access, ui};
 
 /// How long a request may take as a whole, unless a flag says otherwise.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(120);
@@ -49,6 +51,16 @@ pub(crate) fn getter(invocation: &Invocation<'_>, timeout: Duration) -> Getter {
         .with_progress(download_progress::bars(invocation.personality))
         .with_registries(registry_access::registries(invocation))
         .with_schemes(Getters::new(invocation))
+        .with_stale_digests((invocation.personality == Personality::Helm).then(stale_digest_warning))
+}
+
+/// What is said as Helm about an archive that is not what the index declares: Helm does not compare them.
+fn stale_digest_warning() -> StaleDigest {
+    Arc::new(|error| {
+        let message = format!("{error}; --insecure-skip-digest accepts it without this warning");
+        // Errors of standard error are ignored: there is no other stream to report them on.
+        let _ = ui::eprint_line(&LogLine::warn(message, Vec::new()).to_string());
+    })
 }
 
 /// Turns references into archives.

@@ -175,7 +175,7 @@ fn warn_about_deprecated_repositories(flags: &Parsed, environment: &Environment,
         ),
     ];
     let path = flags.text_or_setting(names::REPOSITORY_CONFIG, environment);
-    let text = std::fs::read(path).unwrap_or_default();
+    let text = crate::read::file(path, crate::read::MAX_SETTINGS).unwrap_or_default();
     // Most files contain neither; a cheap text search saves parsing the file at every start.
     if !String::from_utf8_lossy(&text).contains("kubernetes-charts") {
         return;

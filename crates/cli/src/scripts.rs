@@ -20,6 +20,7 @@ use crate::grants::{Grant, Grants};
 use crate::invocation::Invocation;
 use crate::output::terminal::sanitize;
 use crate::personality::Personality;
+use crate::ui::Ui;
 use crate::{schemas, ui};
 
 /// Flags of every command that runs scripts.
@@ -180,6 +181,25 @@ fn question(chart: &str, asked: &PermissionRequests, missing: &Permissions) -> S
 
 /// Whether a prompt is open; nothing has been changed at this point.
 static ASKING: AtomicBool = AtomicBool::new(false);
+
+/// What reports say about a chart whose permissions were not granted.
+const REFUSED: &str = "asks for permissions that were not granted: ";
+
+/// Says which flag grants the permissions that a report says were refused. Commands that fail with the refusal itself have a
+/// hint in their error.
+pub(crate) fn hint_at_refusals(ui: &mut Ui, report: &str) {
+    let refused = report.lines().filter_map(|line| Some(line.split_once(REFUSED)?.1));
+    let words: Vec<&str> =
+        refused.flat_map(|rest| rest.split(|letter: char| !letter.is_alphanumeric())).collect();
+    let names: Vec<&str> =
+        ["network", "filesystem", "os"].into_iter().filter(|name| words.contains(name)).collect();
+    if !names.is_empty() {
+        let names = names.join(",");
+        ui.note(&format!(
+            "hint: review the scripts in `ext/lua`, then grant with `--accept-perms {names}` or `--yes`"
+        ));
+    }
+}
 
 /// Whether a prompt is open, so that Ctrl-C means no.
 pub(crate) fn is_asking() -> bool {

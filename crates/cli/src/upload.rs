@@ -59,14 +59,7 @@ pub(crate) fn upload(
     body: UploadBody,
     to: &Destination,
 ) -> Result<(String, UploadAnswer), Failure> {
-    let mut log = Vec::new();
-    let chart = pintle::chart::load(archive, &mut log);
-    for line in &log {
-        invocation.ui.log(line);
-    }
-    let chart = chart.map_err(pintle::Error::from)?;
-    let file_name = format!("{}-{}.tgz", chart.metadata.name, chart.metadata.version);
-    drop(chart);
+    let file_name = file_name(invocation, archive)?;
     invocation.ui.print(&format!("Pushing {file_name} to {}...\n", to.shown))?;
     invocation.ui.flush()?;
     let answer = getter.upload(&Upload {
@@ -80,4 +73,19 @@ pub(crate) fn upload(
         force: to.force,
     })?;
     Ok((file_name, answer))
+}
+
+/// The name that the archive of a chart should have.
+///
+/// # Errors
+///
+/// Files that are no charts.
+pub(crate) fn file_name(invocation: &mut Invocation<'_>, archive: &Path) -> Result<String, Failure> {
+    let mut log = Vec::new();
+    let chart = pintle::chart::load(archive, &mut log);
+    for line in &log {
+        invocation.ui.log(line);
+    }
+    let chart = chart.map_err(pintle::Error::from)?;
+    Ok(format!("{}-{}.tgz", chart.metadata.name, chart.metadata.version))
 }

@@ -323,6 +323,71 @@ fn endless_input_is_read_up_to_a_limit() {
     let env = chart();
     refused(&env, &["list", "--kubeconfig", "/dev/zero"], "larger than 16 MiB");
     refused(&env, &["images", "copy", "--from-list", "/dev/zero", "oci:out"], "larger than 16 MiB");
+    refused(&env, &["apply", "/dev/zero"], "larger than 256 MiB");
+    refused(&env, &["plan", "releases", "/dev/zero"], "larger than 16 MiB");
+    refused(&env, &["pull", "a/b", "--repository-config", "/dev/zero"], "larger than 16 MiB");
+    refused(&env, &["pull", "https://127.0.0.1:1/a.tgz", "--ca-file", "/dev/zero"], "larger than 16 MiB");
+    refused(&env, &["check", "web", "--config", "/dev/zero"], "larger than 16 MiB");
+    refused(&env, &["verify", "/dev/zero"], "");
+}
+
+/// What is written below the folder of a chart stays there.
+#[test]
+fn nothing_is_written_through_links_of_a_chart() {
+    use std::os::unix::fs::symlink;
+    let env = TestEnv::new();
+    let at = |name: &str| env.path().join(name);
+    env.write("outside/file", "old\n").write("web/Chart.yaml", CHART);
+    env.write("web/values.yaml", "a: 1\n").write(
+        "web/templates/a.yaml",
+        "apiVersion: extensions/v1beta1\nkind: Ingress\nmetadata: {name: a}\nspec: {rules: []}\n",
+    );
+    let suite = "suite: s\ntests: [{it: x, asserts: [{matchSnapshot: {}}]}]\n";
+    env.write("web/tests/a_test.yaml", suite);
+    let untouched = |line: &[&str]| {
+        let Outcome { code, errors } = run(&env, line);
+        let names: Vec<_> =
+            fs::read_dir(at("outside")).expect("there").flatten().map(|entry| entry.file_name()).collect();
+        assert_eq!(names, ["file"], "{line:?}: {errors}");
+        assert_eq!(fs::read_to_string(at("outside/file")).expect("there"), "old\n", "{line:?}: {errors}");
+        assert_ne!(code, Some(0), "{line:?}: {errors}");
+    };
+    symlink("../outside/file", at("web/README.md")).expect("linked");
+    untouched(&["docs", "-c", "web"]);
+    fs::remove_file(at("web/README.md")).expect("removed");
+    symlink("../../outside", at("web/tests/__snapshot__")).expect("linked");
+    untouched(&["unittest", "web"]);
+    fs::remove_file(at("web/tests/__snapshot__")).expect("removed");
+    env.write("web/tests/a_test.yaml", &format!("snapshotId: /../../../outside/x\n{suite}"));
+    untouched(&["unittest", "web"]);
+    env.write("sub/Chart.yaml", "apiVersion: v2\nname: sub\nversion: 0.1.0\n");
+    env.write(
+        "app/Chart.yaml",
+        "apiVersion: v2\nname: app\nversion: 0.1.0\ndependencies: [{name: sub, version: 0.1.0, repository: 'file://../sub'}]\n",
+    );
+    symlink("../outside", at("app/charts")).expect("linked");
+    untouched(&["dependency", "update", "app"]);
+    untouched(&["dependency", "build", "app"]);
+    // The output folder is the user's, and what is in it may be anyone's.
+    fs::create_dir_all(at("out/web")).expect("made");
+    symlink("../../outside", at("out/web/templates")).expect("linked");
+    untouched(&["template", "web", "--output-dir", "out"]);
+    fs::create_dir_all(at("new")).expect("made");
+    symlink("../outside/file", at("new/values.yaml")).expect("linked");
+    untouched(&["create", "new"]);
+    fs::create_dir_all(at("packed")).expect("made");
+    symlink("../outside/file", at("packed/web-0.1.0.tgz")).expect("linked");
+    untouched(&["package", "web", "-d", "packed"]);
+    fs::create_dir_all(at("work")).expect("made");
+    let text = fs::read_to_string(at("web/templates/a.yaml")).expect("there");
+    fs::write(at("outside/file"), &text).expect("written");
+    fs::remove_file(at("web/templates/a.yaml")).expect("removed");
+    symlink("../../outside/file", at("web/templates/a.yaml")).expect("linked");
+    run(&env, &["check", "web", "--fix"]);
+    assert_eq!(fs::read_to_string(at("outside/file")).expect("there"), text);
+    symlink("/tmp", at("linked")).expect("linked");
+    let Outcome { code, errors } = run(&env, &["images", "list", "web", "--lock", "linked/lock.yaml"]);
+    assert!(code != Some(0) && errors.contains("path traversal"), "{errors}");
 }
 
 #[test]

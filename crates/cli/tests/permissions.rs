@@ -330,3 +330,16 @@ fn grants_are_shown_and_revoked_and_a_damaged_file_says_so() {
     has(&env.pintle("lua grants"), &["exit 1", file]);
     has(&run("uninstall demo --yes"), &["exit 0", "cannot read the granted permissions from"]);
 }
+
+#[test]
+fn reports_that_tell_of_refused_permissions_name_the_flag() {
+    let env = TestEnv::new();
+    chart(&env, "web", "lua: [network, os]");
+    for command in ["lint web", "check web", "rehearse web"] {
+        let shown = env.pintle(command);
+        assert!(!shown.starts_with("exit 0"), "{command}: {shown}");
+        has(&shown, &["`--accept-perms network,os` or `--yes`"]);
+        let granted = env.pintle(&format!("{command} --yes"));
+        assert!(!granted.contains("--accept-perms"), "{command}: {granted}");
+    }
+}

@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod beside_helm;
+mod hostile;
 mod lua;
 mod ours;
 mod registry;

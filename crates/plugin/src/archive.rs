@@ -58,7 +58,8 @@ fn check_gzip(archive: &[u8]) -> Result<()> {
     }
 }
 
-/// Unpacks an archive below `target`. Links, devices, and names that lead elsewhere are refused.
+/// Unpacks an archive below `target`. Links, devices, and names that lead elsewhere are refused. The folders in which git and
+/// other systems keep a repository are left out: their configuration can run programs.
 ///
 /// # Errors
 /// Damaged archives, what is refused, and what is too large.
@@ -77,7 +78,11 @@ pub fn unpack(archive: &[u8], target: &Path) -> Result<()> {
             continue;
         }
         let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
-        let path = target.join(inside(&name)?);
+        let inside = inside(&name)?;
+        if inside.components().any(|part| is_repository(&part.as_os_str().to_string_lossy())) {
+            continue;
+        }
+        let path = target.join(inside);
         match kind {
             EntryType::Directory => fs::create_dir_all(&path).map_err(refused("mkdir", &path))?,
             EntryType::Regular | EntryType::Continuous => {
@@ -138,6 +143,18 @@ fn inside(name: &str) -> Result<PathBuf> {
     Ok(Path::new(&name).components().filter(|part| matches!(part, Component::Normal(_))).collect())
 }
 
+/// The names of folders (or files) that make the folder above them a working tree.
+const REPOSITORIES: [&str; 5] = [".git", ".hg", ".svn", ".bzr", "git~1"];
+
+/// Whether a name is that of the folder of a repository, also for file systems that ignore case, dots and blanks at the end,
+/// and characters that are not visible.
+fn is_repository(name: &str) -> bool {
+    let is_ignored = |letter: &char| matches!(letter, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
+    let visible: String = name.chars().filter(|letter| !is_ignored(letter)).collect();
+    let plain = visible.trim_end_matches(['.', ' ']).to_ascii_lowercase();
+    REPOSITORIES.contains(&plain.as_str())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -177,6 +194,32 @@ mod tests {
             assert_eq!(error.to_string(), expected);
             assert_eq!(fs::read_dir(dir.path().join("t")).unwrap().count(), 0, "{name}");
         }
+    }
+
+    #[test]
+    fn no_repository_comes_out_of_an_archive() {
+        let dir = tempfile::tempdir().unwrap();
+        let regular = EntryType::Regular;
+        let packed = archive(&[
+            ("x/plugin.yaml", regular, b"name: x\n"),
+            ("x/.git/config", regular, b"[core]\n"),
+            ("x/.GIT/config", regular, b"[core]\n"),
+            ("x/lib/.git", regular, b"gitdir: ../x\n"),
+            ("x/.g\u{200c}it/config", regular, b"[core]\n"),
+            ("x/.git. /config", regular, b"[core]\n"),
+            ("x/git~1/config", regular, b"[core]\n"),
+            ("x/.hg/hgrc", regular, b"[hooks]\n"),
+            ("x/.svn/wc.db", regular, b""),
+            ("x/.gitignore", regular, b"bin\n"),
+            ("x/.github/x", regular, b""),
+        ]);
+        unpack(&packed, dir.path()).unwrap();
+        let mut names: Vec<String> = fs::read_dir(dir.path().join("x"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        assert_eq!(names, [".github", ".gitignore", "plugin.yaml"]);
     }
 
     #[test]

@@ -50,13 +50,21 @@ fn copy(source: &Path, target: &Path) -> Result<()> {
     fs::set_permissions(target, metadata.permissions()).map_err(refused("chmod", target))
 }
 
+/// Makes a symbolic link.
+///
+/// # Errors
+/// When it cannot be made.
 #[cfg(unix)]
-pub(crate) fn symlink(link: &Path, at: &Path) -> std::io::Result<()> {
+pub fn symlink(link: &Path, at: &Path) -> std::io::Result<()> {
     std::os::unix::fs::symlink(link, at)
 }
 
+/// Makes a symbolic link.
+///
+/// # Errors
+/// When it cannot be made.
 #[cfg(windows)]
-pub(crate) fn symlink(link: &Path, at: &Path) -> std::io::Result<()> {
+pub fn symlink(link: &Path, at: &Path) -> std::io::Result<()> {
     if link.is_dir() {
         std::os::windows::fs::symlink_dir(link, at)
     } else {

@@ -7,13 +7,19 @@ use pintle_tree::quote::quote;
 
 use crate::error::{Error, Result, refused};
 
-/// Runs the git program.
+/// Runs the git program, in a way that no setting of a repository can make it run another one.
 pub trait Git {
-    /// Runs git in a folder, and gives what it wrote to both streams.
+    /// Runs git in a folder, and gives what it wrote to both streams. It contacts no remote.
     ///
     /// # Errors
     /// When git is not there or fails.
     fn run(&self, dir: Option<&Path>, args: &[&str]) -> std::result::Result<String, GitFailure>;
+
+    /// The same for commands that contact remotes. They are called only for clones that this crate has made.
+    ///
+    /// # Errors
+    /// When git is not there or fails.
+    fn run_with_remotes(&self, dir: Option<&Path>, args: &[&str]) -> std::result::Result<String, GitFailure>;
 
     /// Whether there is a git program.
     fn is_installed(&self) -> bool;
@@ -71,9 +77,11 @@ impl<'g> Repository<'g> {
             return Err(Error::Git("git is not installed".to_owned()));
         }
         if self.local.join(".git").exists() {
+            // The file is read as data: nothing else in it counts.
+            let config = self.local.join(".git/config").to_string_lossy().into_owned();
             let remote = self
                 .git
-                .run(Some(&self.local), &["config", "--get", "remote.origin.url"])
+                .run(None, &["config", "--file", &config, "--no-includes", "--get", "remote.origin.url"])
                 .map_err(|failure| failed("Unable to retrieve local repo information", &failure))?;
             let remote = remote.trim();
             if !self.remote.is_empty() && self.remote != remote {
@@ -93,9 +101,9 @@ impl<'g> Repository<'g> {
             return self.update();
         }
         let local = self.local.to_string_lossy();
-        self.git.run(None, &["clone", "--recursive", "--", &self.remote, &local]).map_err(|failure| {
-            Error::Git(format!("Unable to get repository: {}: {}", failure.output, failure.reason))
-        })?;
+        self.git.run_with_remotes(None, &["clone", "--recursive", "--", &self.remote, &local]).map_err(
+            |failure| Error::Git(format!("Unable to get repository: {}: {}", failure.output, failure.reason)),
+        )?;
         Ok(())
     }
 
@@ -104,17 +112,59 @@ impl<'g> Repository<'g> {
     /// # Errors
     /// When git fails.
     pub fn update(&self) -> Result<()> {
-        let stopped = |failure: GitFailure| failed("Unable to update repository", &failure);
-        self.git.run(Some(&self.local), &["fetch", "--tags", "--", "origin"]).map_err(stopped)?;
+        let stopped = |failure: GitFailure| failed(NOT_UPDATED, &failure);
+        self.git
+            .run_with_remotes(Some(&self.local), &["fetch", "--tags", "--", "origin"])
+            .map_err(stopped)?;
+        if self.branch()?.is_none() {
+            return Ok(());
+        }
+        self.git.run_with_remotes(Some(&self.local), &["pull"]).map_err(stopped)?;
+        self.clean_submodules()
+    }
+
+    /// The branch that is checked out, if any.
+    fn branch(&self) -> Result<Option<String>> {
         let head = self.local.join(".git/HEAD");
         let head = std::fs::read(&head)
             .map_err(refused("open", &head))
-            .map_err(|error| error.within("Unable to update repository"))?;
-        if !head.trim_ascii().starts_with(b"ref: ") {
-            return Ok(());
+            .map_err(|error| error.within(NOT_UPDATED))?;
+        let head = String::from_utf8_lossy(&head).trim().to_owned();
+        let branch = head.strip_prefix("ref: ");
+        Ok(branch.map(|name| name.strip_prefix("refs/heads/").unwrap_or(name).to_owned()))
+    }
+
+    /// Clones the repository of an installed plugin again, beside it, at the newest commit of its branch or at a version.
+    /// The installed plugin stays as it is. Its own clone is not used, because its configuration may have come from anywhere.
+    ///
+    /// # Errors
+    /// Changed files, and when git fails.
+    pub fn stage_update(&self, version: &str) -> Result<StagedUpdate> {
+        if self.is_dirty() {
+            return Err(Error::Input("plugin repo was modified".to_owned()));
         }
-        self.git.run(Some(&self.local), &["pull"]).map_err(stopped)?;
-        self.clean_submodules()
+        let parent = self.local.parent().unwrap_or(Path::new("."));
+        let folder = tempfile::Builder::new().prefix(".pintle-").tempdir_in(parent);
+        let folder = folder.map_err(refused("mkdir", parent))?;
+        let fresh =
+            Repository { git: self.git, remote: self.remote.clone(), local: folder.path().join("new") };
+        let stopped = |failure: GitFailure| failed(NOT_UPDATED, &failure);
+        let local = fresh.local.to_string_lossy().into_owned();
+        self.git
+            .run_with_remotes(None, &["clone", "--recursive", "--", &self.remote, &local])
+            .map_err(stopped)?;
+        let installed = self.commit()?;
+        match (fresh.solve(version)?, self.branch()?) {
+            (Some(reference), _) => fresh.checkout(&reference)?,
+            (None, Some(branch)) if !branch.starts_with('-') => {
+                self.git.run(Some(&fresh.local), &["checkout", &branch]).map_err(stopped)?;
+                fresh.clean_submodules()?;
+            }
+            // A tag or a commit stays what it is.
+            (None, _) => return Ok(StagedUpdate { folder, is_new: false }),
+        }
+        let is_new = fresh.commit()? != installed;
+        Ok(StagedUpdate { folder, is_new })
     }
 
     /// Checks out a version.
@@ -142,7 +192,7 @@ impl<'g> Repository<'g> {
             ),
         ] {
             self.git
-                .run(Some(&self.local), args)
+                .run_with_remotes(Some(&self.local), args)
                 .map_err(|failure| failed(&format!("Unexpected error while {what}"), &failure))?;
         }
         Ok(())
@@ -198,6 +248,36 @@ impl<'g> Repository<'g> {
         }
     }
 }
+
+/// The new state of an installed plugin, in a temporary folder beside it.
+pub struct StagedUpdate {
+    folder: tempfile::TempDir,
+    /// Whether it differs from what is installed.
+    pub is_new: bool,
+}
+
+impl StagedUpdate {
+    /// The folder of the new state.
+    pub fn dir(&self) -> PathBuf {
+        self.folder.path().join("new")
+    }
+
+    /// Puts the new state in the place of the installed plugin.
+    ///
+    /// # Errors
+    /// When folders cannot be renamed; then the installed plugin is as it was.
+    pub fn replace(self, installed: &Path) -> Result<()> {
+        let old = self.folder.path().join("old");
+        std::fs::rename(installed, &old).map_err(refused("rename", installed))?;
+        std::fs::rename(self.dir(), installed).map_err(|error| {
+            // The first error is the one to report.
+            let _ = std::fs::rename(&old, installed);
+            refused("rename", installed)(error)
+        })
+    }
+}
+
+const NOT_UPDATED: &str = "Unable to update repository";
 
 fn failed(what: &str, failure: &GitFailure) -> Error {
     Error::Git(format!("{what}: {}", failure.reason))

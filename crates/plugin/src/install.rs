@@ -9,6 +9,7 @@ use crate::archive::{metadata_of_archive, unpack};
 use crate::copy::{copy_dir, symlink};
 use crate::error::{Error, Result, make_dir, reason, refused};
 use crate::git::{Git, Repository, cache_key};
+use crate::manifest::Metadata;
 use crate::package::archive_name;
 use crate::source::{Source, base, is_plugin, plugin_name_of_archive, plugin_name_of_oci};
 
@@ -21,6 +22,8 @@ pub struct Locations {
     pub data: PathBuf,
     /// `HELM_PLUGINS`: git repositories and artifacts are installed here.
     pub plugins: PathBuf,
+    /// Plugins that Helm does not know are installed here, because it warns about each in its folders.
+    pub own: PathBuf,
     /// `<cache>/plugins`: clones.
     pub cache: PathBuf,
     /// For temporary folders.
@@ -28,6 +31,7 @@ pub struct Locations {
 }
 
 /// Installs one plugin.
+#[derive(Clone)]
 pub struct Installer<'i> {
     /// Where it comes from.
     pub source: Source,
@@ -35,12 +39,15 @@ pub struct Installer<'i> {
     pub locations: &'i Locations,
     /// The program for git repositories.
     pub git: &'i dyn Git,
+    /// Whether Helm does not know such plugins ([`Metadata::is_own`]), as far as that is known yet.
+    pub is_own: bool,
 }
 
 impl Installer<'_> {
     /// The folder that it is installed as.
     pub fn target(&self) -> PathBuf {
-        let Locations { data, plugins, .. } = self.locations;
+        let Locations { data, plugins, own, .. } = self.locations;
+        let (data, plugins) = if self.is_own { (own, own) } else { (data, plugins) };
         let (folder, name) = match &self.source {
             Source::Folder(path) | Source::OtherFile(path) => {
                 (data, base(&path.to_string_lossy()).to_owned())
@@ -98,6 +105,19 @@ impl Installer<'_> {
         })
     }
 
+    /// The folder that archives are kept in.
+    fn archives(&self) -> &Path {
+        if self.is_own { &self.locations.own } else { &self.locations.data }
+    }
+
+    /// Removes what is kept of an archive.
+    pub fn remove_kept(&self, metadata: &Metadata) {
+        let path = self.archives().join(archive_name(metadata));
+        // Errors are ignored: this undoes an installation that has failed already.
+        let _ = fs::remove_file(path.with_extension("tgz.prov"));
+        let _ = fs::remove_file(path);
+    }
+
     /// Unpacks an archive, and keeps it beside the plugin with its signature.
     ///
     /// # Errors
@@ -117,9 +137,11 @@ impl Installer<'_> {
         unpack(archive, folder.path()).map_err(|error| error.within(step))?;
         let root = self.root(folder.path())?;
         copy_dir(&root, &self.target())?;
-        self.keep(&archive_name(&metadata), archive, provenance)
+        self.keep(&archive_name(&metadata), archive, provenance).inspect_err(|_| {
             // A plugin without its archive would look unsigned.
-            .inspect_err(|_| drop(fs::remove_dir_all(self.target())))
+            self.remove_kept(&metadata);
+            let _ = fs::remove_dir_all(self.target());
+        })
     }
 
     /// The folder of the plugin in what was unpacked.
@@ -153,13 +175,13 @@ impl Installer<'_> {
     }
 
     fn keep(&self, name: &str, archive: &[u8], provenance: Option<&[u8]>) -> Result<()> {
-        let path = self.locations.data.join(name);
-        make_dir(&self.locations.data).map_err(|error| error.within("failed to create plugins directory"))?;
+        let path = self.archives().join(name);
+        make_dir(self.archives()).map_err(|error| error.within("failed to create plugins directory"))?;
         fs::write(&path, archive)
             .map_err(refused("open", &path))
             .map_err(|error| error.within("failed to save tarball"))?;
         if let Some(provenance) = provenance {
-            let path = self.locations.data.join(format!("{name}.prov"));
+            let path = self.archives().join(format!("{name}.prov"));
             fs::write(&path, provenance).map_err(refused("open", &path))?;
         }
         Ok(())
@@ -176,7 +198,7 @@ impl Installer<'_> {
         Repository::new(self.git, url, self.locations.cache.join(cache_key(url)))
     }
 
-    /// Clones a repository, checks out a version and copies it.
+    /// Clones a repository, and checks out a version.
     ///
     /// # Errors
     /// When git fails, and repositories that are no plugins.
@@ -191,23 +213,22 @@ impl Installer<'_> {
         if !is_plugin(&repository.local) {
             return Err(Error::Input(NO_MANIFEST.to_owned()));
         }
+        Ok(())
+    }
+
+    /// Copies a clone to where it is loaded from.
+    ///
+    /// # Errors
+    /// Files that cannot be read or written.
+    pub fn copy_repository(&self, repository: &Repository<'_>) -> Result<()> {
         copy_dir(&repository.local, &self.target())
     }
 }
 
-impl Repository<'_> {
-    /// Brings an installed clone up to date, or to a version.
-    ///
-    /// # Errors
-    /// Changed files, when git fails, and repositories that are no plugins any more.
-    pub fn update_plugin(&self, version: &str) -> Result<()> {
-        if self.is_dirty() {
-            return Err(Error::Input("plugin repo was modified".to_owned()));
-        }
-        self.update()?;
-        if let Some(reference) = self.solve(version)? {
-            self.checkout(&reference)?;
-        }
-        if is_plugin(&self.local) { Ok(()) } else { Err(Error::Input(NO_MANIFEST.to_owned())) }
-    }
+/// Checks that a folder has a manifest, whether it can be loaded or not.
+///
+/// # Errors
+/// When it has none.
+pub fn check_manifest(dir: &Path) -> Result<()> {
+    if is_plugin(dir) { Ok(()) } else { Err(Error::Input(NO_MANIFEST.to_owned())) }
 }

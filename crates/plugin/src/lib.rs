@@ -35,10 +35,10 @@ mod source;
 pub use archive::{MAX_UNPACKED, metadata_of_archive, unpack};
 pub use command::{Platform, PlatformCommand, Prepared, expand, prepare};
 pub use completion::{CompletionCommand, read_completion};
-pub use copy::copy_dir;
+pub use copy::{copy_dir, symlink};
 pub use error::{Error, Result};
-pub use git::{Git, GitFailure, Repository, cache_key};
-pub use install::{Installer, Locations};
+pub use git::{Git, GitFailure, Repository, StagedUpdate, cache_key};
+pub use install::{Installer, Locations, check_manifest};
 pub use load::{Plugin, WASM, check_duplicates, load_all, load_dir};
 pub use manifest::{
     ApiVersion, Cli, ExtismConfig, LuaConfig, Metadata, PluginType, ProtocolCommand, Runtime, Subprocess,

@@ -42,6 +42,8 @@ pub enum PluginType {
     Getter,
     /// `postrenderer/v1`: changes rendered objects.
     PostRenderer,
+    /// `uploader/v1`: uploads charts to URLs of certain schemes.
+    Uploader,
     /// `test/v1`: for the tests of Helm.
     Test,
 }
@@ -53,12 +55,14 @@ impl PluginType {
             PluginType::Cli => "cli/v1",
             PluginType::Getter => "getter/v1",
             PluginType::PostRenderer => "postrenderer/v1",
+            PluginType::Uploader => "uploader/v1",
             PluginType::Test => "test/v1",
         }
     }
 
     fn parse(text: &str) -> Result<PluginType> {
-        [PluginType::Cli, PluginType::Getter, PluginType::PostRenderer, PluginType::Test]
+        use PluginType::{Cli, Getter, PostRenderer, Test, Uploader};
+        [Cli, Getter, PostRenderer, Uploader, Test]
             .into_iter()
             .find(|known| known.name() == text)
             .ok_or_else(|| Error::Manifest(format!("unknown plugin type {}", quote(text.as_bytes()))))
@@ -96,6 +100,8 @@ pub struct Subprocess {
     pub platform_hooks: BTreeMap<String, Vec<PlatformCommand>>,
     /// The commands of getters.
     pub protocol_commands: Vec<ProtocolCommand>,
+    /// The commands of uploaders.
+    pub upload_commands: Vec<ProtocolCommand>,
     /// Whether variables in the arguments of hooks are expanded. In those that are one text, the shell does it.
     pub expand_hook_args: bool,
 }
@@ -178,11 +184,18 @@ pub struct Metadata {
     pub cli: Option<Cli>,
     /// The schemes of a getter.
     pub protocols: Vec<String>,
+    /// The schemes of an uploader.
+    pub upload_protocols: Vec<String>,
     /// How it runs.
     pub runtime: Runtime,
 }
 
 impl Metadata {
+    /// Whether it is a plugin of a kind that Helm does not know.
+    pub fn is_own(&self) -> bool {
+        matches!(self.runtime, Runtime::Lua(_)) || self.plugin_type == PluginType::Uploader
+    }
+
     /// Reads a manifest.
     ///
     /// # Errors
@@ -260,20 +273,17 @@ fn platform_hooks(map: &Decoded) -> BTreeMap<String, Vec<PlatformCommand>> {
 
 /// The checks that Helm makes of manifests of both generations, after those of each.
 fn check(metadata: Metadata) -> Result<Metadata> {
-    let mut errors = Vec::new();
-    if metadata.plugin_type == PluginType::Getter {
-        let problem = if metadata.protocols.is_empty() {
-            Some("getter has no protocols".to_owned())
-        } else {
-            metadata
-                .protocols
-                .iter()
-                .position(String::is_empty)
-                .map(|at| format!("getter has empty protocol at index {at}"))
-        };
-        errors.extend(problem.map(|problem| format!("config validation failed: {problem}")));
-    }
-    if errors.is_empty() { Ok(metadata) } else { Err(Error::Manifest(errors.join("\n"))) }
+    let (what, protocols) = match metadata.plugin_type {
+        PluginType::Getter => ("getter", &metadata.protocols),
+        PluginType::Uploader => ("uploader", &metadata.upload_protocols),
+        _ => return Ok(metadata),
+    };
+    let problem = match protocols.iter().position(String::is_empty) {
+        _ if protocols.is_empty() => format!("{what} has no protocols"),
+        Some(at) => format!("{what} has empty protocol at index {at}"),
+        None => return Ok(metadata),
+    };
+    Err(Error::Manifest(format!("config validation failed: {problem}")))
 }
 
 #[cfg(test)]
@@ -297,6 +307,25 @@ mod tests {
         let both = Metadata::parse(both).expect("a plugin");
         assert_eq!((both.plugin_type, both.protocols.len()), (PluginType::Getter, 2));
         assert!(both.cli.is_some());
+    }
+
+    #[test]
+    fn uploaders_have_protocols_and_commands_in_both_generations() {
+        let old = b"name: s3\ncommand: s3\nuploaders:\n- command: put\n  protocols: [s3, s4]\n";
+        let old = Metadata::parse(old).expect("a plugin");
+        assert_eq!((old.plugin_type, old.upload_protocols.len(), old.is_own()), (PluginType::Cli, 2, false));
+        assert_eq!(old.subprocess().expect("programs").upload_commands.len(), 1);
+        assert_eq!(error("name: x\nuploaders:\n- command: put\n"), "uploader 0 has no protocols");
+        let new = V1.replace("cli/v1", "uploader/v1");
+        assert_eq!(error(&new), "config validation failed: uploader has no protocols");
+        let text = format!(
+            "{new}config:\n  protocols: [s3]\nruntimeConfig:\n  protocolCommands:\n  - protocols: [s3]\n    platformCommand:\n    - command: put\n"
+        );
+        let new = Metadata::parse(text.as_bytes()).expect("a plugin");
+        assert_eq!((new.upload_protocols.as_slice(), new.protocols.len()), (&["s3".to_owned()][..], 0));
+        let subprocess = new.subprocess().expect("programs");
+        assert_eq!((subprocess.upload_commands.len(), subprocess.protocol_commands.len()), (1, 0));
+        assert!(new.is_own(), "Helm does not know this type");
     }
 
     #[test]

@@ -96,7 +96,7 @@ impl Repositories {
     /// # Errors
     /// As [`Repositories::parse`]; `None` inside `Ok` when there is no file.
     pub fn load(path: &Path) -> Result<Option<Repositories>> {
-        let text = match fs::read(path) {
+        let text = match pintle_chart::read_limited(path, pintle_chart::MAX_TEXT) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => {
@@ -122,7 +122,9 @@ impl Repositories {
     /// Reads what can be read of the file, for commands that ignore what is wrong with it, as in Helm: a field of the wrong
     /// type is left out, and a file that cannot be read is empty.
     pub fn load_partly(path: &Path) -> Repositories {
-        let parsed = fs::read(path).ok().and_then(|text| Repositories::parse_partly(&text).ok());
+        let parsed = pintle_chart::read_limited(path, pintle_chart::MAX_TEXT)
+            .ok()
+            .and_then(|text| Repositories::parse_partly(&text).ok());
         parsed.map(|(file, _)| file).unwrap_or_default()
     }
 
@@ -216,7 +218,7 @@ impl Locked {
     /// # Errors
     /// Those of reading.
     pub fn read(&self) -> Result<Repositories> {
-        match fs::read(&self.path) {
+        match pintle_chart::read_limited(&self.path, pintle_chart::MAX_TEXT) {
             Ok(text) => Repositories::parse(&text),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Repositories::default()),
             Err(error) if error.kind() == ErrorKind::IsADirectory => Err(refused("read", &self.path)(error)),

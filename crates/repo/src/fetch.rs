@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::content::{ContentCache, Hashing, Kind, compare, hex};
+use crate::content::{ContentCache, Hashing, Kind, hex};
 use crate::error::{Result, refused};
 use crate::get::Request;
 use crate::resolve::{Fetched, Resolved, Resolver};
@@ -73,7 +73,7 @@ impl Resolver<'_> {
         self.getter.get(&request(resolved, &resolved.source.url), &mut hashing)?;
         let digest = hex(&hashing.hasher.finalize());
         if !self.skip_digest {
-            compare(&resolved.source.url, resolved.digest.as_deref(), &digest)?;
+            self.getter.check_digest(&resolved.source.url, resolved.digest.as_deref(), &digest)?;
         }
         Ok(digest)
     }

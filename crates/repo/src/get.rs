@@ -17,6 +17,7 @@ use pintle_registry::{Proxies, Transport};
 use pintle_tree::redact::redacted;
 
 use crate::chartmuseum::AccessToken;
+use crate::content::compare;
 use crate::error::{Error, Result};
 use crate::index::Validators;
 use crate::oci::Registries;
@@ -86,6 +87,9 @@ pub type Meter = Box<dyn FnMut(u64) + Send>;
 /// Makes a meter for a download, by its name and its size in bytes if that is known.
 pub type DownloadProgress = Arc<dyn Fn(&str, Option<u64>) -> Meter + Send + Sync>;
 
+/// Called with the error about an archive that is not what the index declares.
+pub type StaleDigest = Arc<dyn Fn(&Error) + Send + Sync>;
+
 /// Fetches URLs with schemes other than HTTP.
 pub trait SchemeGetter: Send + Sync {
     /// Whether it handles a scheme.
@@ -107,6 +111,7 @@ pub struct Getter {
     registries: Option<Registries>,
     progress: Option<DownloadProgress>,
     schemes: Option<Box<dyn SchemeGetter>>,
+    stale_digest: Option<StaleDigest>,
 }
 
 impl Getter {
@@ -120,6 +125,27 @@ impl Getter {
             registries: None,
             progress: None,
             schemes: None,
+            stale_digest: None,
+        }
+    }
+
+    /// The same getter, for which an archive that is not what the index declares is a warning, as it is no error in Helm.
+    #[must_use]
+    pub fn with_stale_digests(self, warn: Option<StaleDigest>) -> Getter {
+        Getter { stale_digest: warn, ..self }
+    }
+
+    /// Compares the digest of an archive with the declared one.
+    ///
+    /// # Errors
+    /// When they differ, unless that is only a warning.
+    pub(crate) fn check_digest(&self, url: &str, expected: Option<&str>, found: &str) -> Result<()> {
+        match (compare(url, expected, found), &self.stale_digest) {
+            (Err(error), Some(warn)) => {
+                warn(&error);
+                Ok(())
+            }
+            (outcome, _) => outcome,
         }
     }
 
@@ -158,6 +184,11 @@ impl Getter {
     /// Whether another getter is asked for a scheme.
     pub fn knows_scheme(&self, scheme: &str) -> bool {
         self.other(scheme).is_some()
+    }
+
+    /// Whether another getter is asked for a URL.
+    pub(crate) fn is_of_plugin(&self, url: &str) -> bool {
+        url.split_once(':').is_some_and(|(scheme, _)| self.knows_scheme(&scheme.to_ascii_lowercase()))
     }
 
     /// The registries that charts come from, if any.

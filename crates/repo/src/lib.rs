@@ -36,6 +36,7 @@ mod fetch;
 mod get;
 pub mod hub;
 pub mod index;
+mod listed;
 mod oci;
 mod oci_search;
 pub mod pull;
@@ -50,7 +51,9 @@ pub use content::{CacheEntry, ContentCache, Kind};
 pub use dependency::{DependencySource, Verification, Verifier};
 pub use error::{Error, Result};
 pub use fetch::{MAX_ARCHIVE, provenance_url};
-pub use get::{Access, DownloadProgress, Getter, Meter, Request, Response, SchemeGetter, key_pair_problem};
+pub use get::{
+    Access, DownloadProgress, Getter, Meter, Request, Response, SchemeGetter, StaleDigest, key_pair_problem,
+};
 pub use index::{Cached, Skipped};
 pub use oci::{Credentials, Registries};
 pub use pintle_registry::Proxies;

@@ -16,7 +16,7 @@ use pintle_tree::Node;
 use sha2::{Digest as _, Sha256};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::content::{ContentCache, Kind, compare, hex};
+use crate::content::{ContentCache, Kind, hex};
 use crate::error::{Error, Result};
 use crate::fetch::MAX_ARCHIVE;
 use crate::resolve::{Resolved, Resolver};
@@ -186,7 +186,7 @@ impl Resolver<'_> {
         let cache = ContentCache::new(&self.folders.content_cache);
         let Some((archive, is_legacy)) = cached_layer(&cache, &digest) else { return Ok(None) };
         if !self.skip_digest {
-            compare(&resolved.source.url, resolved.digest.as_deref(), &archive)?;
+            self.getter.check_digest(&resolved.source.url, resolved.digest.as_deref(), &archive)?;
         }
         registries.notice(oci, &digest, is_legacy);
         Ok(Some(archive))
@@ -242,7 +242,7 @@ impl Resolver<'_> {
         })?;
         let (pulled, digest) = pulled;
         if !self.skip_digest {
-            compare(&resolved.source.url, resolved.digest.as_deref(), &digest)?;
+            self.getter.check_digest(&resolved.source.url, resolved.digest.as_deref(), &digest)?;
         }
         registries.notice(oci, &pulled.manifest, pulled.is_legacy);
         keep_manifest(&ContentCache::new(&self.folders.content_cache), &pulled);

@@ -130,7 +130,8 @@ fn chart_name(files: &[pintle_chart::File]) -> Result<String> {
 /// # Errors
 /// Archives that are damaged, escape their folder or are too large; a folder that is there; those of writing.
 pub fn expand(archive: &Path, folder: &Path) -> Result<PathBuf> {
-    let bytes = fs::read(archive).map_err(refused("open", archive))?;
+    let bytes =
+        pintle_chart::read_limited(archive, crate::fetch::MAX_ARCHIVE).map_err(refused("open", archive))?;
     let files = pintle_chart::read_archive(bytes).map_err(|error| Error::Archive(error.to_string()))?;
     let target = folder.join(chart_name(&files)?);
     if fs::symlink_metadata(&target).is_ok() {

@@ -9,12 +9,13 @@ use std::path::PathBuf;
 use pintle_tree::LogLine;
 use pintle_tree::quote::quote;
 
-use crate::address::{Address, resolve_reference};
+use crate::address::Address;
 use crate::config::{Entry, Repositories};
 use crate::content::declared;
 use crate::error::{Error, Result};
 use crate::get::{Access, Getter};
 use crate::index::Cached;
+use crate::listed::{self, archive_url};
 use crate::oci::OciChart;
 use crate::repository::{check_scheme, index_of, index_path};
 
@@ -138,7 +139,11 @@ impl Resolver<'_> {
             // Helm does this for every URL, so that the credentials of a configured repository are used.
             self.resolve_typed(&url, version, &access)?
         };
-        resolved.digest = self.expected(&found.detail.digest, &mut resolved.log);
+        if resolved.oci.is_none() {
+            let address = Address::parse(&url).map_err(Error::Input)?;
+            resolved.file_name = listed::file_name(&address, &wanted.reference, &found.version);
+        }
+        resolved.digest = self.expected(&url, &found.detail.digest, &mut resolved.log);
         resolved.log.splice(0..0, log);
         resolved.source.repository.clone_from(&wanted.repo_url);
         resolved.source.version = found.version;
@@ -175,8 +180,8 @@ impl Resolver<'_> {
             .urls
             .first()
             .ok_or_else(|| Error::Input(format!("{what} has no downloadable URLs")))?;
-        let url = resolve_reference(repo_url, url)
-            .map_err(|error| Error::Input(format!("failed to make chart URL absolute: {error}")))?;
+        let url = archive_url(|url| self.getter.is_of_plugin(url), repo_url, url)
+            .map_err(|error| Error::Input(format!("failed to make chart URL absolute: {error}")))??;
         Ok((url, found, log))
     }
 
@@ -298,9 +303,9 @@ impl Resolver<'_> {
         let url = found.detail.urls.first().ok_or_else(|| {
             Error::Input(format!("chart {} has no downloadable URLs", quote(reference.as_bytes())))
         })?;
-        let url = resolve_reference(&entry.url, url)
-            .map_err(|_| Error::Input(format!("invalid chart URL format: {reference}")))?;
-        let digest = self.expected(&found.detail.digest, &mut log);
+        let url = archive_url(|url| self.getter.is_of_plugin(url), &entry.url, url)
+            .map_err(|_| Error::Input(format!("invalid chart URL format: {reference}")))??;
+        let digest = self.expected(&url, &found.detail.digest, &mut log);
         if is_oci(&url) {
             let mut resolved = Resolved { digest, log, ..self.resolve_listed(&url, &found.version)? };
             resolved.source.repository.clone_from(&entry.url);
@@ -311,8 +316,8 @@ impl Resolver<'_> {
         let mut access = access.clone();
         lend(entry, &mut access);
         Ok(Resolved {
+            file_name: listed::file_name(&address, chart, &found.version),
             source: Source { url, repository: entry.url.clone(), version: found.version },
-            file_name: file_name(&address),
             digest,
             log,
             home: entry.url.clone(),
@@ -322,9 +327,11 @@ impl Resolver<'_> {
         })
     }
 
-    /// The digest that an archive must have, if the index declares one that can be compared.
-    fn expected(&self, digest: &str, log: &mut Vec<LogLine>) -> Option<String> {
+    /// The digest that an archive must have, if the index declares one that can be compared. A getter plugin may make its
+    /// archives anew each time, as helm-git does, so what it delivers is not compared with an index that it made, too.
+    fn expected(&self, url: &str, digest: &str, log: &mut Vec<LogLine>) -> Option<String> {
         match declared(digest) {
+            Ok(_) if self.getter.is_of_plugin(url) => None,
             Ok(digest) => digest,
             Err(reason) => {
                 log.push(LogLine::warn(

@@ -223,6 +223,10 @@ impl Suite {
         if self.tests.is_empty() {
             return Err(Error::Suite("no tests found".to_owned()));
         }
+        if self.snapshot_id.contains(['/', '\\', '\0']) {
+            let text = format!("snapshotId {:?} is part of a file name and has no slashes", self.snapshot_id);
+            return Err(Error::Suite(text));
+        }
         if origin.rendered && self.name.is_empty() {
             let text = "helm chart based test suites must include `suite` field";
             return Err(Error::Suite(text.to_owned()));

@@ -11,7 +11,7 @@ use pintle_yaml::outline::{Edits, NodeRef, Outline};
 use super::local_path;
 use crate::error::{Error, Result, file_error};
 use crate::metadata::{Dependency, V1};
-use crate::write::{write_atomic, write_file_error};
+use crate::write::{write_below, write_file_error};
 use crate::{Chart, load_any_version};
 
 /// The list of dependencies in a file of a chart.
@@ -38,8 +38,11 @@ impl DependencyFile {
         let is_old =
             chart.metadata.api_version == V1 && (old.exists() || !chart.metadata.declares_dependencies);
         let path = if is_old { old } else { folder.join("Chart.yaml") };
-        let text =
-            if path.exists() { fs::read(&path).map_err(file_error("open", &path))? } else { Vec::new() };
+        let text = if path.exists() {
+            crate::read_limited(&path, crate::MAX_TEXT).map_err(file_error("open", &path))?
+        } else {
+            Vec::new()
+        };
         Ok(DependencyFile { path, text, dependencies: chart.metadata.dependencies })
     }
 
@@ -105,7 +108,9 @@ impl DependencyFile {
     /// # Errors
     /// When the file cannot be written; it is then unchanged.
     pub fn write(&self) -> Result<()> {
-        write_atomic(&self.path, &self.text).map_err(write_file_error(&self.path))
+        let (folder, name) = (self.path.parent().unwrap_or(Path::new("")), self.path.file_name());
+        let name = Path::new(name.unwrap_or_default());
+        write_below(folder, name, &self.text).map_err(write_file_error(&self.path))
     }
 }
 

@@ -2,7 +2,6 @@
 //! chart and locked in `library.lock`, the way dependencies are fetched into `charts/`. Helm reads neither of them, and its
 //! own files are not changed.
 
-use std::fs;
 use std::io::ErrorKind;
 
 use pintle_semver::Constraint;
@@ -105,7 +104,7 @@ impl UpdateContext<'_> {
 
     fn library_lock(&self) -> Result<Option<Lock>> {
         let path = self.chart_path.join(LOCK);
-        match fs::read(&path) {
+        match crate::read_limited(&path, crate::MAX_TEXT) {
             Ok(text) => Lock::read(&text, LOCK),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(file_error("open", &path)(error)),

@@ -7,7 +7,7 @@ use pintle_tree::quote::quote;
 
 use crate::error::{Error, Result, file_error};
 use crate::metadata::Lock;
-use crate::write::{write_atomic, write_file_error};
+use crate::write::{write_below, write_file_error};
 
 /// Writes Chart.lock, or requirements.lock for a `v1` chart, into the chart's folder.
 ///
@@ -27,5 +27,5 @@ pub(super) fn write_named(chart_path: &Path, lock: &Lock, name: &str) -> Result<
         let target = quote(target.to_string_lossy().as_bytes());
         return Err(Error::message(format!("the {name} file is a symlink to {target}")));
     }
-    write_atomic(&file, &lock.to_yaml()?).map_err(write_file_error(&file))
+    write_below(chart_path, Path::new(name), &lock.to_yaml()?).map_err(write_file_error(&file))
 }

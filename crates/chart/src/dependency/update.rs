@@ -14,7 +14,7 @@ use crate::error::{Error, Result, file_error};
 use crate::load::load_folder_any_version;
 use crate::metadata::{Dependency, Lock, Metadata, Timestamp, V1};
 use crate::package::{self, Times};
-use crate::{Chart, create_folders, load_any_version};
+use crate::{Chart, check_links, create_folders, load_any_version};
 use pintle_tree::{LogLevel, LogLine};
 
 /// The inputs of both commands.
@@ -257,6 +257,8 @@ impl FolderSource<'_> {
     }
 
     fn make_folders(&self) -> Result<()> {
+        let name = self.charts.file_name().unwrap_or_default();
+        check_links(self.chart_path, Path::new(name)).map_err(file_error("open", self.charts))?;
         match fs::metadata(self.charts) {
             Ok(metadata) if metadata.is_dir() => {}
             Ok(_) => {

@@ -25,7 +25,7 @@ use assemble::Assembler;
 pub use directory::read_folder;
 pub use ignore::IgnoreRules;
 pub use pattern::{BadPattern, matches};
-pub use regular::read_regular;
+pub use regular::{MAX_TEXT, limited, read_limited, read_regular};
 
 /// Loads the chart at `path`, a folder or an archive. Warnings go to `log`.
 ///

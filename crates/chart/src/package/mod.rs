@@ -14,7 +14,7 @@ use crate::error::{Error, FileError, Result};
 use crate::metadata::{Lock, Timestamp, V2};
 use crate::path::base;
 use crate::write::write_file_error;
-use crate::{Chart, File, create_folders, write_atomic};
+use crate::{Chart, File, create_folders, write_below};
 use tar::TarWriter;
 
 /// The extra field in the gzip header of Helm's archives.
@@ -82,7 +82,7 @@ pub fn save(chart: &mut Chart, folder: &Path, times: Times) -> Result<PathBuf> {
     }
     // In memory, so that an error leaves no half archive.
     let data = archive(chart, times)?;
-    write_atomic(&file, &data).map_err(write_file_error(&file))?;
+    write_below(folder, Path::new(&archive_name(chart)), &data).map_err(write_file_error(&file))?;
     Ok(file)
 }
 

@@ -112,6 +112,8 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     };
     let checked = check(invocation, &request)?;
     let reports: Vec<_> = checked.into_iter().map(|checked| checked.report).collect();
+    let text = report::write(Format::Text, &reports, env!("CARGO_PKG_VERSION"));
+    scripts::hint_at_refusals(invocation.ui, &text);
     invocation.ui.print(&report::write(format, &reports, env!("CARGO_PKG_VERSION")))?;
     let worst = reports.iter().filter_map(|report| report.worst()).max();
     if limit.is_some_and(|limit| worst >= Some(limit)) {
@@ -145,7 +147,8 @@ fn config(path: &str) -> Result<Option<Config>, Failure> {
     if path.is_empty() {
         return Ok(None);
     }
-    let text = std::fs::read(path).map_err(|error| Failure::usage(format!("cannot read {path}: {error}")))?;
+    let text = crate::read::file(path, crate::read::MAX_SETTINGS)
+        .map_err(|error| Failure::usage(format!("cannot read {path}: {error}")))?;
     let config = Config::read(&text).map_err(|error| Failure::usage(format!("{path}: {error}")))?;
     Ok(Some(config))
 }

@@ -157,7 +157,7 @@ fn destination(invocation: &Invocation<'_>) -> Result<Destination, Failure> {
 /// The token of the current context in `~/.cfconfig`, where the plugin looks for one.
 fn codefresh_token(invocation: &Invocation<'_>) -> Option<String> {
     let path = Path::new(&invocation.environment.user_home()).join(".cfconfig");
-    let tree = pintle_yaml::read(&std::fs::read(path).ok()?).ok()?;
+    let tree = pintle_yaml::read(&crate::read::file(path, crate::read::MAX_SETTINGS).ok()?).ok()?;
     let current = tree.get("current-context").and_then(Node::as_str)?;
     let Node::Map(contexts) = tree.get("contexts")? else { return None };
     let is_current = |context: &&Node| context.get("name").and_then(Node::as_str) == Some(current);

@@ -103,6 +103,7 @@ fn check_objects(invocation: &mut Invocation<'_>, charts: &[String], strict: boo
     let reports: Vec<_> =
         check::check(invocation, &request)?.into_iter().map(|checked| checked.report).collect();
     let text = report::write(Format::Text, &reports, env!("CARGO_PKG_VERSION"));
+    scripts::hint_at_refusals(invocation.ui, &text);
     invocation.ui.print(&format!("{text}\n"))?;
     let limit = if strict { CheckSeverity::Warning } else { CheckSeverity::Error };
     Ok(reports.iter().filter(|report| report.worst() >= Some(limit)).count())
@@ -118,6 +119,7 @@ fn print(invocation: &mut Invocation<'_>, chart: &str, linted: &Linted, quiet: b
             text.push_str(&format!("{message}\n"));
         }
     }
+    scripts::hint_at_refusals(invocation.ui, &text);
     text.push('\n');
     invocation.ui.print(&text)
 }

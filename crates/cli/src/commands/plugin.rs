@@ -11,6 +11,7 @@ mod uninstall;
 mod update;
 mod verify;
 
+use std::cell::OnceCell;
 use std::path::PathBuf;
 use std::process::Command as Process;
 
@@ -19,7 +20,8 @@ use pintle_tree::{LogLevel, LogLine};
 
 use crate::command::Command;
 use crate::env::{Environment, Home};
-use crate::failure::{Failure, FailureKind, reason};
+use crate::failure::{Failure, FailureKind};
+use crate::git;
 use crate::invocation::Invocation;
 use crate::personality::Personality;
 use crate::plugins::{self, process};
@@ -50,15 +52,16 @@ fn locations(environment: &Environment) -> Locations {
     Locations {
         data: PathBuf::from(environment.home(Home::Data, "plugins")),
         plugins: plugins::folder(environment),
+        own: plugins::own_folder(environment),
         cache: PathBuf::from(environment.home(Home::Cache, "plugins")),
         temporary: environment.temporary_folder(),
     }
 }
 
-/// All plugins of `HELM_PLUGINS` as one folder.
+/// All plugins of `HELM_PLUGINS` as one folder, and those that Helm does not know.
 fn installed(invocation: &mut Invocation<'_>) -> Result<Vec<Plugin>, Failure> {
-    let folder = plugins::folder(invocation.environment);
-    plugins::load(invocation.personality, &[folder], invocation.ui)
+    let folders = [plugins::folder(invocation.environment), plugins::own_folder(invocation.environment)];
+    plugins::load(invocation.personality, &folders, invocation.ui)
 }
 
 /// Runs the hook of a plugin for an event. Helm gives hooks no variables of its own.
@@ -109,28 +112,47 @@ fn trace(invocation: &mut Invocation<'_>, message: &'static str, attributes: Vec
     }
 }
 
-/// The git program.
+/// The git program, as plugins need it. It is looked for when it is needed first.
 struct GitProgram<'e> {
     environment: &'e Environment,
+    local: OnceCell<Result<git::Git<'e>, String>>,
+    with_remotes: OnceCell<Result<git::Git<'e>, String>>,
+}
+
+impl<'e> GitProgram<'e> {
+    fn new(environment: &'e Environment) -> GitProgram<'e> {
+        GitProgram { environment, local: OnceCell::new(), with_remotes: OnceCell::new() }
+    }
+}
+
+fn call(
+    git: &Result<git::Git<'_>, String>,
+    dir: Option<&std::path::Path>,
+    args: &[&str],
+) -> Result<String, GitFailure> {
+    let text = |captured: &process::Captured| {
+        let text = [captured.stdout.as_slice(), &captured.stderr].concat();
+        String::from_utf8_lossy(&text).into_owned()
+    };
+    let not_run = |reason: &String| GitFailure { reason: reason.clone(), output: String::new() };
+    match git.as_ref().map_err(not_run)?.run(dir, args) {
+        Ok(captured) => Ok(text(&captured)),
+        Err(git::GitError::NotRun(reason)) => Err(not_run(&reason)),
+        Err(git::GitError::Exit(captured)) => {
+            let code = captured.status.code().map(|code| format!("exit status {code}"));
+            let reason = code.unwrap_or_else(|| "signal: killed".to_owned());
+            Err(GitFailure { reason, output: text(&captured) })
+        }
+    }
 }
 
 impl Git for GitProgram<'_> {
     fn run(&self, dir: Option<&std::path::Path>, args: &[&str]) -> Result<String, GitFailure> {
-        let failed = |reason: String| GitFailure { reason, output: String::new() };
-        let program = process::look_path("git", self.environment).map_err(failed)?;
-        let mut command = Process::new(program);
-        command.args(args).env("GIT_TERMINAL_PROMPT", "0").stdin(std::process::Stdio::null());
-        if let Some(dir) = dir {
-            command.current_dir(dir).env("PWD", dir);
-        }
-        let output = command.output().map_err(|error| failed(reason(&error)))?;
-        let text = [output.stdout, output.stderr].concat();
-        let text = String::from_utf8_lossy(&text).into_owned();
-        match output.status.code() {
-            Some(0) => Ok(text),
-            Some(code) => Err(GitFailure { reason: format!("exit status {code}"), output: text }),
-            None => Err(GitFailure { reason: "signal: killed".to_owned(), output: text }),
-        }
+        call(self.local.get_or_init(|| git::Git::new(self.environment)), dir, args)
+    }
+
+    fn run_with_remotes(&self, dir: Option<&std::path::Path>, args: &[&str]) -> Result<String, GitFailure> {
+        call(self.with_remotes.get_or_init(|| git::Git::with_remotes(self.environment)), dir, args)
     }
 
     fn is_installed(&self) -> bool {

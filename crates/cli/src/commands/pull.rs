@@ -1,6 +1,5 @@
 //! `pull`: fetches charts into a folder.
 
-use std::fs;
 use std::path::Path;
 
 use pintle::repo::{Registries, Resolved, Resolver, pull};
@@ -90,7 +89,10 @@ fn fetch(
     if verify || invocation.flags.on(names::PROV) {
         let file = format!("{}.prov", archive.display());
         match resolver.provenance(resolved) {
-            Ok(content) => fs::write(&file, content)?,
+            Ok(content) => {
+                let name = Path::new(&file).file_name().unwrap_or_default();
+                pintle::chart::write_below(folder, Path::new(name), &content)?;
+            }
             Err(error) if verify => return Err(no_provenance(resolved, &error)),
             Err(error) => {
                 // A chart that was looked up in the index of `--repo` is named by its URL.

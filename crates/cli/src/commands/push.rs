@@ -8,6 +8,7 @@ use pintle::ops::PushRequest;
 use pintle::registry::chart::UNDERSCORE;
 use pintle::repo::address::equal;
 use pintle::repo::{AccessToken, UploadAnswer, UploadBody};
+use pintle_plugin::Plugin;
 use pintle_time::{GoTime, Zone};
 use pintle_tree::quote::quote;
 use pintle_tree::redact::redacted;
@@ -18,6 +19,7 @@ use crate::flag::groups::REMOTE;
 use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
 use crate::personality::Personality;
+use crate::plugins::uploader::{self, PluginUpload};
 use crate::report::Reporting;
 use crate::upload::{self, Destination};
 use crate::{copy_progress, registry_access, remote};
@@ -39,7 +41,9 @@ A provenance file next to the archive is uploaded too. `+` in a version becomes 
 When called as pintle, the archive can also go to a chart repository that has the API of ChartMuseum. The URL is that of
 `repo add`, whose credentials are used:
 
-    pintle push web-1.2.3.tgz https://charts.example.com/team",
+    pintle push web-1.2.3.tgz https://charts.example.com/team
+
+URLs of other schemes, such as s3://, need a plugin that uploads to them (`type: uploader/v1`).",
     flags: &[OWN, REMOTE],
     run: Some(run),
     ..Command::BLANK
@@ -73,7 +77,10 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         }
         Ok(other) => {
             let text = format!("scheme {} not supported", quote(other.as_bytes()));
-            return Err(Failure::usage(text).hint(REMOTE_HINT));
+            return match uploader::find(invocation, other)? {
+                Some(plugin) => push_with_plugin(invocation, &plugin, Path::new(&archive), &remote),
+                None => Err(Failure::usage(text).hint(REMOTE_HINT)),
+            };
         }
     }
     let found = archive_metadata(invocation, &archive)?;
@@ -102,8 +109,33 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     invocation.ui.print(&text)
 }
 
-const REMOTE_HINT: &str =
-    "charts are pushed to registries (oci://HOST/FOLDER) or, as pintle, to repositories (https://HOST/PATH)";
+const REMOTE_HINT: &str = "charts are pushed to registries (oci://HOST/FOLDER), as pintle to repositories \
+     (https://HOST/PATH), and to what an uploader plugin knows";
+
+/// Uploads by a plugin, with the credentials of the configured repository if the URL is one.
+fn push_with_plugin(
+    invocation: &mut Invocation<'_>,
+    plugin: &Plugin,
+    archive: &Path,
+    url: &str,
+) -> Result<(), Failure> {
+    archive_metadata(invocation, &archive.to_string_lossy())?;
+    let access = remote::access(&invocation.flags);
+    let access = match upload::configured(invocation, |entry| equal(&entry.url, url))? {
+        Some(entry) => upload::with_entry(access, &entry),
+        None => access,
+    };
+    let archive = std::path::absolute(archive)?;
+    let file_name = upload::file_name(invocation, &archive)?;
+    let mut provenance = archive.as_os_str().to_owned();
+    provenance.push(".prov");
+    let provenance = Some(Path::new(&provenance)).filter(|path| path.is_file());
+    invocation.ui.flush()?;
+    let uploaded = PluginUpload { archive: &archive, provenance, url, access: &access };
+    let printed = uploader::upload(invocation, plugin, &uploaded)?;
+    invocation.ui.print(&String::from_utf8_lossy(&printed))?;
+    invocation.ui.print(&format!("Pushed: {file_name} to {}\n", redacted(url)))
+}
 
 /// The metadata of the archive, which must be a file.
 fn archive_metadata(invocation: &Invocation<'_>, archive: &str) -> Result<std::fs::Metadata, Failure> {
@@ -128,7 +160,7 @@ fn push_to_repository(invocation: &mut Invocation<'_>, archive: &Path, url: &str
     };
     let mut beside = archive.as_os_str().to_owned();
     beside.push(".prov");
-    let body = match std::fs::read(&beside) {
+    let body = match crate::read::file(&beside, crate::read::MAX_SETTINGS) {
         Ok(provenance) => UploadBody::Form { provenance: Some(provenance) },
         Err(error) if error.kind() == ErrorKind::NotFound => UploadBody::Raw,
         Err(error) => {

@@ -1,7 +1,6 @@
 //! `rehearse`: runs the lifecycle of a chart in a new embedded cluster.
 
 mod data;
-mod git;
 mod junit;
 mod previous;
 mod text;
@@ -123,6 +122,9 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     })?;
     if no_logs {
         report.stages.iter_mut().flat_map(|stage| &mut stage.hooks).for_each(|hook| hook.log.clear());
+    }
+    for finding in &report.findings {
+        scripts::hint_at_refusals(invocation.ui, &finding.message);
     }
     match output.as_str() {
         "json" => print_json(invocation.ui, Format::Json, data::json(&report)?)?,

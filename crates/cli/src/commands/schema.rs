@@ -81,7 +81,7 @@ fn derive(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let request = DeriveRequest { chart, format, from_templates };
     let schema = pintle::ops::derive_schema(&request, &mut Reporting::new(invocation.ui))?;
     if invocation.flags.on(names::CHECK) {
-        return match std::fs::read(&file) {
+        return match crate::read::file(&file, crate::read::MAX_SETTINGS) {
             Ok(text) if text.trim_ascii_end() == schema.trim_ascii_end() => Ok(()),
             _ => Err(Failure::run_time(format!("{} is not up to date", file.display()))),
         };

@@ -21,7 +21,7 @@ use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
 use crate::personality::Personality;
 use crate::{lease_holder, schemas};
-use host::Host;
+use host::{Consent, Host};
 
 /// `unittest CHART...`
 pub(crate) static COMMAND: Command = Command {
@@ -52,6 +52,9 @@ With --watch, suites run again whenever their chart changes. With --changed, onl
 changes of a git repository can affect; --since adds those of a branch:
 
     {program} unittest charts/* --changed --since origin/main
+
+A suite may name a program as its post-renderer. It comes with the chart, so that you are asked before it runs;
+--allow-post-renderer allows it where nobody can be asked. It may take ten minutes ($PINTLE_PLUGIN_TIMEOUT).
 
 The key `pintle` of a test has expectations about the release: which lifecycle events scripts handle, the order of hooks,
 images, and a rehearsal in the embedded cluster.",
@@ -86,6 +89,10 @@ static FLAGS: &[Flag] = &[
     Flag::switch(names::FAILFAST, "stop at the first failure").short('q'),
     Flag::switch(names::DEBUGPLUGIN, "also write what was rendered to the directory .debug").short('d'),
     Flag::switch(names::SKIP_SCHEMA_VALIDATION, "skip the check of values against JSON schemas"),
+    Flag::switch(
+        names::ALLOW_POST_RENDERER,
+        "let suites run programs as post-renderers; without it, called as pintle, each is asked for",
+    ),
     Flag::switch(names::WATCH, "run again whenever a chart or a values file changes; ends with Ctrl-C"),
     Flag::switch(names::CHANGED, "run only suites that files can affect which differ from the commit in git"),
     Flag::text(names::SINCE, "with --changed, also what changed since this branch or commit was left"),
@@ -159,6 +166,10 @@ fn run_once(invocation: &mut Invocation<'_>, request: &UnittestRequest) -> Resul
         start: Instant::now(),
         environment: invocation.environment,
         schemas: schemas::loader(invocation),
+        consent: match invocation.personality {
+            Personality::Pintle if !invocation.flags.on(names::ALLOW_POST_RENDERER) => Consent::asked(),
+            _ => Consent::Given,
+        },
     };
     let tested = pintle::ops::unittest(request, &host);
     if tested.is_empty() && request.changed.is_some() {
@@ -209,7 +220,7 @@ fn changed_files(
             _ => Err(Failure::usage("--since is for --changed")),
         };
     }
-    changed::files(&request.current_folder, since).map(Some)
+    changed::files(&request.current_folder, since, invocation.environment).map(Some)
 }
 
 /// Whether there was nothing to run.

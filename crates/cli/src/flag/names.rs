@@ -13,6 +13,7 @@ pub(crate) const ADD_DIR_HEADER: Name<bool> = Name::new("add-dir-header");
 pub(crate) const ALIAS: Name<String> = Name::new("alias");
 pub(crate) const ALL: Name<bool> = Name::new("all");
 pub(crate) const ALLOW_DEPRECATED_REPOS: Name<bool> = Name::new("allow-deprecated-repos");
+pub(crate) const ALLOW_POST_RENDERER: Name<bool> = Name::new("allow-post-renderer");
 pub(crate) const ALLOW_PRIVATE_NETWORK: Name<bool> = Name::new("allow-private-network");
 pub(crate) const ALLOW_RELEASE_RECORDS: Name<bool> = Name::new("allow-release-records");
 pub(crate) const ALLOW_TAG_AND_DIGEST: Name<bool> = Name::new("allow-tag-and-digest");

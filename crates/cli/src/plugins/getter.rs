@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use pintle::lua::PluginArguments;
-use pintle::repo::{Error, Request, SchemeGetter};
+use pintle::repo::{Access, Error, Request, SchemeGetter};
 use pintle_plugin::{Plugin, Prepared, Runtime, Subprocess};
 use pintle_tree::quote::quote;
 
-use super::git;
+use super::git_getter;
 use super::lua::{BufferStreams, LuaRun};
 use super::process::{Stderr, Variables, capture, outcome, timeout};
 use crate::env::Environment;
@@ -44,7 +44,7 @@ impl Getters {
             let environment = Environment::from_process();
             // Helm treats `HELM_PLUGINS` as a single folder here, but as a list elsewhere.
             let folders = match self.personality {
-                Personality::Helm => vec![super::folder(&environment)],
+                Personality::Helm => vec![super::folder(&environment), super::own_folder(&environment)],
                 Personality::Pintle => super::folders(&environment),
             };
             let mut ui = Ui::new(self.personality);
@@ -72,7 +72,7 @@ pub(crate) fn scheme_of(url: &str) -> String {
 
 impl SchemeGetter for Getters {
     fn knows(&self, scheme: &str) -> bool {
-        !scheme.is_empty() && (self.plugin(scheme).is_some() || git::knows(scheme))
+        !scheme.is_empty() && (self.plugin(scheme).is_some() || git_getter::knows(scheme))
     }
 
     fn get(&self, request: &Request<'_>) -> Result<Vec<u8>, Error> {
@@ -80,7 +80,7 @@ impl SchemeGetter for Getters {
         let environment = Environment::from_process();
         let fetch = |text: String| Error::Fetch(text);
         let Some(plugin) = self.plugin(&scheme) else {
-            return git::get(request.url, &environment).map_err(|failure| fetch(failure.text.clone()));
+            return git_getter::get(request.url, &environment).map_err(|failure| fetch(failure.text.clone()));
         };
         let fetched = match &plugin.metadata.runtime {
             Runtime::Lua(_) => run_script(plugin, request, &self.variables, &environment),
@@ -192,25 +192,29 @@ fn run(
     let command = command
         .ok_or_else(|| Failure::run_time(format!("no downloader found for protocol {scheme_quoted}")))?;
     let access = &request.access;
-    let variables = variables
-        .for_plugin(plugin)
-        .with("HELM_PLUGIN_USERNAME", &access.username)
-        .with("HELM_PLUGIN_PASSWORD", &access.password)
-        .with("HELM_PLUGIN_PASS_CREDENTIALS_ALL", &access.pass_credentials_all.to_string());
+    let variables = with_credentials(variables.for_plugin(plugin), access);
     let extra =
         [&access.cert_file, &access.key_file, &access.ca_file, &request.url.to_owned()].map(String::clone);
     let prepared =
         variables.prepare(&command.platform_command, false, &extra, environment).map_err(|failure| {
             failure.during(&format!("failed to prepare commands for protocol {scheme_quoted}"))
         })?;
-    let program = join(&plugin.dir, &prepared.program);
+    let program = program_of(&plugin.dir, &prepared.program);
     let mut command = variables.command(&Prepared { program, args: prepared.args }, environment)?;
     let captured = capture(&mut command, None, Stderr::Shown, timeout(environment)?)?;
     outcome(&plugin.metadata.name, captured.status)?;
     Ok(captured.stdout)
 }
 
+/// The variables with the credentials for a server.
+pub(super) fn with_credentials(variables: Variables, access: &Access) -> Variables {
+    variables
+        .with("HELM_PLUGIN_USERNAME", &access.username)
+        .with("HELM_PLUGIN_PASSWORD", &access.password)
+        .with("HELM_PLUGIN_PASS_CREDENTIALS_ALL", &access.pass_credentials_all.to_string())
+}
+
 /// Resolves the program of a getter below the folder of its plugin, even if its path is absolute.
-fn join(dir: &Path, program: &str) -> String {
+pub(super) fn program_of(dir: &Path, program: &str) -> String {
     crate::path::join(&[&dir.to_string_lossy(), program])
 }

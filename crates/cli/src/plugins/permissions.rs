@@ -5,7 +5,7 @@ use std::io::IsTerminal as _;
 use pintle::lua::Permissions;
 use pintle::provenance::sha256;
 use pintle::{Clock as _, lua};
-use pintle_plugin::Plugin;
+use pintle_plugin::{Plugin, Runtime};
 use pintle_tree::quote::quote;
 
 use crate::clock::SystemClock;
@@ -14,11 +14,16 @@ use crate::failure::Failure;
 use crate::flag::{Flag, FlagCompletion, names};
 use crate::grants::{Grant, Grants};
 use crate::invocation::Invocation;
+use crate::personality::Personality;
 use crate::scripts::confirm;
 
 /// The flags of commands that ask for permissions of plugins.
 pub(crate) static PERMISSIONS: &[Flag] = &[
-    Flag::switch(names::YES, "grant plugins in Lua all permissions that they request").short('y'),
+    Flag::switch(
+        names::YES,
+        "grant plugins in Lua all permissions that they request, and accept an update that may do more",
+    )
+    .short('y'),
     Flag::list(names::ACCEPT_PERMS, "grant plugins in Lua these permissions: network, filesystem, os")
         .completes(FlagCompletion::Words(&["network", "filesystem", "os"])),
 ];
@@ -80,8 +85,7 @@ pub(crate) fn ask(invocation: &mut Invocation<'_>, plugin: &Plugin) -> Result<()
         requested.and(&accepted)
     } else {
         invocation.ui.flush()?;
-        let can_ask = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-        if !can_ask || !confirm(&question(name, &requested)) {
+        if !can_ask() || !confirm(&question(name, &requested)) {
             return Err(Failure::run_time(format!(
                 "the plugin `{name}` requests permissions that were not granted: {requested}"
             ))
@@ -96,6 +100,55 @@ pub(crate) fn ask(invocation: &mut Invocation<'_>, plugin: &Plugin) -> Result<()
         granted: SystemClock.now().to_string(),
     };
     Grants::for_user(invocation.environment).save(grant).map_err(Failure::run_time)
+}
+
+/// Decides about an update of a plugin that may do more than before: that runs in another way, has other hooks, or requests
+/// other permissions. As Helm, the hooks of programs change without a question.
+///
+/// # Errors
+///
+/// When the user refuses, or cannot be asked.
+pub(crate) fn ask_again(invocation: &mut Invocation<'_>, old: &Plugin, new: &Plugin) -> Result<(), Failure> {
+    let name = &old.metadata.name;
+    if let Some(change) = change(old, new, invocation.personality)
+        && !invocation.flags.on(names::YES)
+    {
+        invocation.ui.flush()?;
+        let question = format!(
+            "The update of plugin {} changes what it may do: {change}.\nAllow? (y, yes, n, no) > ",
+            quote(name.as_bytes())
+        );
+        if !can_ask() || !confirm(&question) {
+            return Err(Failure::run_time(format!(
+                "the update of the plugin `{name}` changes what it may do: {change}; it was not updated"
+            ))
+            .hint("--yes accepts the change"));
+        }
+    }
+    if granted(new, invocation.environment).is_err() { ask(invocation, new) } else { Ok(()) }
+}
+
+/// What an update changes in the way a plugin runs.
+fn change(old: &Plugin, new: &Plugin, personality: Personality) -> Option<String> {
+    match (&old.metadata.runtime, &new.metadata.runtime) {
+        (Runtime::Lua(_), Runtime::Lua(_)) => None,
+        (Runtime::Subprocess(old), Runtime::Subprocess(new)) => {
+            let asks = personality == Personality::Pintle && old.platform_hooks != new.platform_hooks;
+            asks.then(|| "it has other hooks, which are programs".to_owned())
+        }
+        (Runtime::Extism(old), Runtime::Extism(new)) => (old != new)
+            .then(|| "its module has other settings, such as the hosts that it may reach".to_owned()),
+        (old, new) => Some(format!(
+            "its runtime was `{}` and is `{}`{}",
+            old.name(),
+            new.name(),
+            if matches!(new, Runtime::Subprocess(_)) { ", a program with all of your rights" } else { "" }
+        )),
+    }
+}
+
+fn can_ask() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
 /// Forgets what was granted to a plugin.

@@ -13,6 +13,9 @@ use pintle_tree::{LogLevel, LogLine};
 
 use super::bin::helm_bin;
 use super::exited;
+use super::supervise::Supervised;
+#[cfg(unix)]
+pub(crate) use super::supervise::handle_signals_elsewhere;
 use crate::commands::env::variables;
 use crate::env::Environment;
 use crate::failure::{Failure, reason};
@@ -239,6 +242,7 @@ fn signal(_: ExitStatus) -> String {
 }
 
 /// What a program printed, and how it ended.
+#[derive(Debug)]
 pub(crate) struct Captured {
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: Vec<u8>,
@@ -283,14 +287,13 @@ pub(crate) fn capture(
     if merged.is_none() {
         command.stdout(Stdio::piped());
     }
-    let spawned = command.spawn().map_err(|error| not_started(command, &error));
+    let spawned = Supervised::spawn(command).map_err(|error| not_started(command, &error));
     // The command keeps the write ends of the pipe open, and while they are open, readers see no end of file.
     command.stdout(Stdio::null()).stderr(Stdio::inherit());
-    let mut child = spawned?;
-    let collected = collect(&mut child, merged, input, time);
+    let mut supervised = spawned?;
+    let collected = collect(supervised.child(), merged, input, time);
     if collected.is_err() {
-        let _ = child.kill();
-        let _ = child.wait();
+        supervised.stop();
     }
     collected
 }
@@ -301,11 +304,11 @@ pub(crate) fn capture(
 ///
 /// When it cannot be started, or does not end in time.
 pub(crate) fn run_for(what: &str, command: &mut Command, time: Duration) -> Result<ExitStatus, Failure> {
-    let mut child = command.stdin(Stdio::null()).spawn().map_err(|error| not_started(command, &error))?;
-    let ended = wait(&mut child, Instant::now() + time);
+    command.stdin(Stdio::null());
+    let mut supervised = Supervised::spawn(command).map_err(|error| not_started(command, &error))?;
+    let ended = wait(supervised.child(), Instant::now() + time);
     if !matches!(ended, Ok(Some(_))) {
-        let _ = child.kill();
-        let _ = child.wait();
+        supervised.stop();
     }
     ended?.ok_or_else(|| late(what, time))
 }

@@ -106,7 +106,7 @@ impl WasmRun<'_> {
         if found.len() > MAX_MODULE {
             return Err(failed(format!("a module can have at most {} MiB", MAX_MODULE >> 20)));
         }
-        std::fs::read(&file).map_err(|error| failed(reason(&error)))
+        crate::read::file(&file, crate::read::MAX_STREAM).map_err(|error| failed(reason(&error)))
     }
 }
 

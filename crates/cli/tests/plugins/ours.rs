@@ -274,14 +274,14 @@ fn a_plugin_is_updated_to_a_tag_a_range_or_a_branch() {
     for (version, found) in
         [("^1.0", "1.1.0"), ("v1.0.0", "1.0.0"), ("main", "2.0.0"), ("<2", "1.1.0"), (">=1", "2.0.0")]
     {
-        let updated = pintle(&format!("plugin update hi --version '{version}'"));
+        let updated = pintle(&format!("plugin update hi --yes --version '{version}'"));
         assert!(updated.starts_with("exit 0"), "{version}: {updated}");
         assert!(updated.contains(&format!("hook of {found}\nUpdated plugin: hi\n")), "{version}: {updated}");
         assert!(pintle("hi").contains(&format!("at {found}\n")), "{version}");
     }
     // Versions that do not exist change nothing.
     for version in ["v9.9.9", ">=3"] {
-        let refused = pintle(&format!("plugin update hi --version '{version}'"));
+        let refused = pintle(&format!("plugin update hi --yes --version '{version}'"));
         assert!(refused.starts_with("exit 1"), "{version}: {refused}");
         assert!(refused.contains("does not exist for plugin"), "{version}: {refused}");
         assert!(pintle("hi").contains("at 2.0.0\n"), "{version}");
@@ -343,4 +343,121 @@ fn a_built_in_plugin_can_look_installed() {
     let refused = env.pintle("plugin install --built-in diff");
     assert!(refused.contains("a plugin diff is installed in"), "{refused}");
     assert!(env.helm("diff version").contains("the plugin version"));
+}
+
+/// A chart archive, and a program that copies what it is to upload.
+fn uploader_env() -> TestEnv {
+    let env = env();
+    program(
+        &env,
+        "src/put.sh",
+        "#!/bin/sh\n[ -n \"$HELM_BIN\" ] || exit 9\nmkdir -p \"$HOME/store\"\ncp \"$4\" \"$HOME/store/\"\necho \"$HELM_PLUGIN_NAME $5 $HELM_PLUGIN_USERNAME\"\n",
+    );
+    assert!(env.pintle("package web").starts_with("exit 0"));
+    env
+}
+
+const PUT: [(&str, &str); 1] = [("PATH", "/usr/bin:/bin")];
+
+#[test]
+fn a_chart_is_pushed_with_an_uploader_of_either_generation() {
+    let old = "name: put\nversion: 0.1.0\nuploaders:\n- {command: put.sh, protocols: [demo]}\n";
+    let new = "apiVersion: v1\nname: put\nversion: 0.1.0\ntype: uploader/v1\nruntime: subprocess\nconfig: {protocols: [demo]}\nruntimeConfig:\n  protocolCommands: [{protocols: [demo], platformCommand: [{command: put.sh}]}]\n";
+    for manifest in [old, new] {
+        let env = uploader_env();
+        env.write("src/plugin.yaml", manifest);
+        let refused = env.called("pintle", "push web-0.1.0.tgz demo://bucket/charts", &PUT);
+        assert!(refused.contains("scheme \"demo\" not supported"), "{refused}");
+        let installed = env.called("pintle", "plugin install ./src", &PUT);
+        assert!(installed.contains("Installed plugin: put"), "{installed}");
+        for name in ["pintle", "helm"] {
+            let pushed = env.called(name, "push web-0.1.0.tgz demo://bucket/charts --username me", &PUT);
+            assert!(pushed.starts_with("exit 0"), "{pushed}");
+            assert!(
+                pushed
+                    .contains("put demo://bucket/charts me\nPushed: web-0.1.0.tgz to demo://bucket/charts\n"),
+                "{pushed}"
+            );
+            let copied = std::fs::read(env.path().join("store/web-0.1.0.tgz")).unwrap();
+            assert_eq!(copied, std::fs::read(env.path().join("web-0.1.0.tgz")).unwrap());
+        }
+        program(&env, "src/put.sh", "#!/bin/sh\necho no space >&2\nexit 3\n");
+        let failed = env.called("pintle", "push web-0.1.0.tgz demo://bucket/charts", &PUT);
+        assert!(failed.starts_with("exit 3") && failed.contains("no space"), "{failed}");
+        let none = env.called("pintle", "push nothing.tgz demo://bucket/charts", &PUT);
+        assert!(none.contains("nothing.tgz: no such file"), "{none}");
+    }
+}
+
+#[test]
+fn an_uploader_in_lua_reads_the_archive_and_the_shipped_one_sends_it_with_put() {
+    use std::io::{Read as _, Write as _};
+    let env = uploader_env();
+    assert!(env.pintle("plugin create shelf --type uploader").starts_with("exit 0"));
+    assert!(env.pintle("plugin install ./shelf --yes").contains("Installed plugin: shelf"));
+    std::fs::create_dir(env.path().join("charts")).unwrap();
+    let pushed = env.pintle("push web-0.1.0.tgz shelf://charts");
+    assert!(pushed.contains("Pushed: web-0.1.0.tgz to shelf://charts"), "{pushed}");
+    let archive = std::fs::read(env.path().join("web-0.1.0.tgz")).unwrap();
+    assert_eq!(std::fs::read(env.path().join("charts/web-0.1.0.tgz")).unwrap(), archive);
+    let shipped = format!("{}/../../plugins/http-put", env!("CARGO_MANIFEST_DIR"));
+    let refused = env.pintle(&format!("plugin install {shipped}"));
+    assert!(refused.contains("network"), "{refused}");
+    assert!(env.pintle(&format!("plugin install {shipped} --accept-perms network")).starts_with("exit 0"));
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = std::thread::spawn(move || {
+        let mut bodies = Vec::new();
+        for status in ["201 Created", "507 Insufficient Storage"] {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut received = Vec::new();
+            let mut buffer = [0; 4096];
+            let is_whole = |received: &[u8]| {
+                let head = received.windows(4).position(|end| end == b"\r\n\r\n")?;
+                let text = String::from_utf8_lossy(&received[..head]).to_lowercase();
+                let length: usize =
+                    text.split("content-length: ").nth(1)?.lines().next()?.trim().parse().ok()?;
+                (received.len() >= head + 4 + length).then(|| (text, received[head + 4..].to_vec()))
+            };
+            let whole = loop {
+                let count = stream.read(&mut buffer).unwrap();
+                received.extend_from_slice(&buffer[..count]);
+                if let Some(whole) = is_whole(&received) {
+                    break whole;
+                }
+                assert!(count > 0, "the request is not complete");
+            };
+            bodies.push(whole);
+            write!(stream, "HTTP/1.1 {status}\r\ncontent-length: 2\r\nconnection: close\r\n\r\nno").unwrap();
+        }
+        bodies
+    });
+    let line = format!("push web-0.1.0.tgz put+http://{address}/repo/ --username me --password pw");
+    let pushed = env.pintle(&line);
+    assert!(pushed.contains("Pushed: web-0.1.0.tgz"), "{pushed}");
+    let failed = env.pintle(&line);
+    assert!(failed.starts_with("exit 1") && failed.contains("answered 507: no"), "{failed}");
+    let (head, body) = server.join().unwrap().swap_remove(0);
+    assert!(
+        head.starts_with("put /repo/web-0.1.0.tgz ") && head.contains("authorization: basic bwu6chc="),
+        "{head}"
+    );
+    assert!(body == archive, "the bytes differ");
+}
+
+#[test]
+fn plugins_that_helm_does_not_know_have_a_folder_of_their_own() {
+    let env = TestEnv::new();
+    env.pintle("plugin create hello");
+    env.pintle("plugin install ./hello");
+    let own = env.path().join(".local/share/helm/pintle/plugins/hello");
+    assert!(own.exists() && !env.path().join(PLUGINS).join("hello").exists());
+    assert!(env.pintle("plugin list").contains("hello"), "it is listed");
+    assert!(env.helm("hello").contains("Hello, world!"));
+    assert!(env.pintle("plugin install ./hello").contains("plugin already exists"));
+    assert!(env.pintle("plugin uninstall hello").contains("Uninstalled plugin: hello") && !own.exists());
+    // Those of earlier versions are found where they are.
+    std::fs::create_dir_all(env.path().join(PLUGINS)).unwrap();
+    std::os::unix::fs::symlink(env.path().join("hello"), env.path().join(PLUGINS).join("hello")).unwrap();
+    assert!(env.pintle("hello").contains("Hello, world!"));
 }

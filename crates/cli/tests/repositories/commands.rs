@@ -82,6 +82,122 @@ fn bytes_that_do_not_have_the_digest_of_the_index_are_refused_and_not_kept() {
     good(env.pintle("show chart r/db --insecure-skip-digest"));
 }
 
+/// Changes the cached index of a repository.
+fn change_index(env: &TestEnv, change: impl Fn(&str) -> String) {
+    let index = env.path().join(".cache/helm/repository/r-index.yaml");
+    let text = fs::read_to_string(&index).expect("it is there");
+    fs::write(&index, change(&text)).expect("it can be written");
+}
+
+#[test]
+fn a_stale_digest_is_a_warning_that_names_the_flag_when_called_helm() {
+    let (env, server) = set_up();
+    good(env.helm(&format!("repo add r http://{}/charts", server.address)));
+    let line =
+        |text: &str| text.split("digest: ").nth(1).and_then(|rest| rest.lines().next()).map(str::to_owned);
+    change_index(&env, |text| text.replace(&line(text).expect("a digest"), &"ab".repeat(32)));
+    for command in ["pull r/db", "show chart r/db", "template x r/db"] {
+        let printed = good(env.helm(command));
+        assert!(
+            printed.contains("level=WARN") && printed.contains("--insecure-skip-digest"),
+            "{command}: {printed}"
+        );
+        assert!(env.pintle(command).starts_with("exit 1"), "{command}");
+    }
+    assert!(!good(env.helm("show chart r/db --insecure-skip-digest")).contains("level=WARN"));
+}
+
+#[test]
+fn an_index_names_no_urls_of_other_schemes() {
+    let (env, server) = set_up();
+    let url = format!("http://{}", server.address);
+    good(env.pintle(&format!("repo add r {url}/charts")));
+    env.write("private/web/Chart.yaml", "apiVersion: v2\nname: db\nversion: 0.3.0\n");
+    let private = format!("git+file://{}/private@web/db-0.3.0.tgz", env.path().display());
+    change_index(&env, |text| text.replace("db-0.3.0.tgz", &private));
+    env.write(
+        "app/Chart.yaml",
+        "apiVersion: v2\nname: app\nversion: 0.1.0\ndependencies:\n- {name: db, version: 0.3.0, repository: '@r'}\n",
+    );
+    for command in ["pull r/db", "show chart r/db", "template x r/db", "dependency update app --skip-refresh"]
+    {
+        for printed in [env.pintle(command), env.helm(command)] {
+            assert!(!printed.starts_with("exit 0"), "{command}: {printed}");
+            assert!(
+                printed.contains("an index may name URLs with http, https and oci"),
+                "{command}: {printed}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_index_does_not_choose_the_name_of_a_file() {
+    let (env, server) = set_up();
+    good(env.pintle(&format!("repo add r http://{}/charts", server.address)));
+    good(env.pintle("pull r/db"));
+    let archive = fs::read(env.path().join("db-0.3.0.tgz")).expect("it was pulled");
+    let files = [".bashrc", "Makefile"].map(|name| (name.to_owned(), archive.clone()));
+    let other = Server::plain(&std::sync::Arc::new(files.into_iter().collect()));
+    for name in [".bashrc", "Makefile"] {
+        let url = format!("http://{}/{name}", other.address);
+        change_index(&env, |_| {
+            format!(
+                "apiVersion: v1\nentries:\n  db:\n  - {{apiVersion: v2, name: db, version: 0.3.0, urls: ['{url}']}}\n"
+            )
+        });
+        let out = env.path().join("out");
+        let _ = fs::remove_dir_all(&out);
+        fs::create_dir(&out).expect("made");
+        good(env.pintle("pull r/db -d out"));
+        let names: Vec<_> =
+            fs::read_dir(&out).expect("there").flatten().map(|entry| entry.file_name()).collect();
+        assert_eq!(names, ["db-0.3.0.tgz"], "{name}");
+    }
+}
+
+/// A getter that packs its chart anew at each call, as helm-git does, and whose index has a digest of yet another archive.
+#[test]
+fn what_a_getter_delivers_is_not_held_to_the_digest_of_its_own_index() {
+    let (env, server) = set_up();
+    good(env.pintle(&format!("repo add r http://{}/charts", server.address)));
+    good(env.pintle("pull r/db"));
+    let get = "#!/bin/sh\ncase $4 in\n*index.yaml) cat $HELM_PLUGIN_DIR/index.yaml;;\n*) cat $HELM_PLUGIN_DIR/db.tgz;;\nesac\n";
+    let plugin = env.path().join(".local/share/helm/plugins/anew");
+    let digest = "ab".repeat(32);
+    env.write(
+        ".local/share/helm/plugins/anew/plugin.yaml",
+        "name: anew\nversion: 0.1.0\ndownloaders:\n- {command: get.sh, protocols: [anew]}\n",
+    )
+    .write(".local/share/helm/plugins/anew/get.sh", get)
+    .write(
+        ".local/share/helm/plugins/anew/index.yaml",
+        &format!("apiVersion: v1\nentries:\n  db:\n  - {{apiVersion: v2, name: db, version: 0.3.0, digest: {digest}, urls: ['anew://h/db-0.3.0.tgz']}}\n"),
+    );
+    fs::copy(env.path().join("db-0.3.0.tgz"), plugin.join("db.tgz")).expect("copied");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(plugin.join("get.sh"), mode).expect("changed");
+    let path = [("PATH", "/usr/bin:/bin")];
+    env.write(
+        "app/Chart.yaml",
+        "apiVersion: v2\nname: app\nversion: 0.1.0\ndependencies:\n- {name: db, version: 0.3.0, repository: 'anew://h'}\n",
+    );
+    for name in ["helm", "pintle"] {
+        good(env.called(name, "repo add a anew://h --force-update", &path));
+        for command in [
+            "pull a/db",
+            "show chart a/db",
+            "template x a/db",
+            "template x db --repo anew://h",
+            "dependency update app",
+            "dependency build app",
+        ] {
+            let printed = good(env.called(name, command, &path));
+            assert!(!printed.contains("level=WARN"), "{name} {command}: {printed}");
+        }
+    }
+}
+
 #[test]
 fn a_digest_that_cannot_be_compared_is_told_and_ignored() {
     let (env, server) = set_up();

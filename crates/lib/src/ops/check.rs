@@ -5,10 +5,9 @@ mod manifests;
 mod values_files;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use pintle_chart::{Chart, write_atomic};
+use pintle_chart::{Chart, write_below};
 use pintle_check::{
     Catalog, Config, RenderedText, Rendering, Report, Settings, SourceLine, Subject, check_values,
 };
@@ -128,10 +127,14 @@ fn fix(chart: &Path, report: &Report) -> Result<BTreeMap<String, usize>> {
     for (file, fixes) in pintle_check::fixes(report) {
         let path = chart.join(&file);
         // The files of a packaged dependency do not exist on disk.
-        let Ok(text) = fs::read(&path) else { continue };
+        let Ok(text) = pintle_chart::read_limited(&path, pintle_chart::MAX_TEXT) else { continue };
         let (text, applied) = pintle_check::apply(&text, &fixes);
         if applied > 0 {
-            write_atomic(&path, &text).map_err(|source| Error::File { action: "write", path, source })?;
+            write_below(chart, Path::new(&file), &text).map_err(|source| Error::File {
+                action: "write",
+                path,
+                source,
+            })?;
             fixed.insert(file, applied);
         }
     }
@@ -316,7 +319,7 @@ fn crds(chart: &Chart) -> Vec<RenderedText> {
 
 fn own_config(chart: &Path) -> Result<Config> {
     let path = chart.join(CONFIG_FILE);
-    match fs::read(&path) {
+    match pintle_chart::read_limited(&path, pintle_chart::MAX_TEXT) {
         Ok(text) => Config::read(&text).map_err(|error| Error::Input(format!("{}: {error}", path.display()))),
         Err(error)
             if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) =>
@@ -334,7 +337,7 @@ fn read_schema(schemas: &SchemaLoader, path: &str) -> std::result::Result<Option
         return Ok(schemas.load(path).ok());
     }
     let file = PathBuf::from(path.strip_prefix("file://").unwrap_or(path));
-    match fs::read(&file) {
+    match pintle_chart::read_limited(&file, pintle_chart::MAX_TEXT) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(go_error_text(&file, &error)),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use pintle_chart::create::Generation;
 use pintle_chart::package::Times;
-use pintle_chart::{Chart, File, ext, write_atomic};
+use pintle_chart::{Chart, File, ext, write_below};
 use pintle_events::Event;
 use pintle_tree::LogLine;
 use pintle_tree::quote::quote;
@@ -166,12 +166,9 @@ fn write_changes(folder: &Path, before: &Chart, after: &Chart) -> Result<()> {
 
 /// Writes a file into the folder of the new chart.
 fn write(folder: &Path, file: &File) -> Result<()> {
-    let path = folder.join(&file.name);
-    let parent = path.parent().unwrap_or(folder);
-    fs::create_dir_all(parent).map_err(|source| Error::File {
-        action: "make",
-        path: parent.to_owned(),
+    write_below(folder, Path::new(&file.name), &file.data).map_err(|source| Error::File {
+        action: "write",
+        path: folder.join(&file.name),
         source,
-    })?;
-    write_atomic(&path, &file.data).map_err(|source| Error::File { action: "write", path, source })
+    })
 }

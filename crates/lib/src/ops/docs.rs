@@ -3,12 +3,11 @@
 mod find;
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
 use pintle_chart::path::clean;
-use pintle_chart::write_atomic;
+use pintle_chart::{MAX_TEXT, read_limited, write_below};
 use pintle_docs::{
     ChartFiles, ChartInfo, ChartText, DependencyValues, Options, SortOrder, Strictness, default_template,
     dependency_values,
@@ -86,6 +85,8 @@ pub struct DocumentedChart {
     pub error: Option<String>,
     /// Whether the file has this text already.
     pub current: bool,
+    /// The folder of the chart, from where the program is.
+    folder: PathBuf,
 }
 
 impl DocumentedChart {
@@ -94,7 +95,17 @@ impl DocumentedChart {
     /// # Errors
     /// When it cannot be written.
     pub fn write(&self) -> Result<()> {
-        write_atomic(&self.path, self.text.as_bytes())
+        // The name of the file is the user's and may lead elsewhere; what is below the chart is not.
+        let (folder, name) = match self.path.strip_prefix(&self.folder) {
+            Ok(name) if name.components().all(|part| matches!(part, Component::Normal(_))) => {
+                (self.folder.as_path(), name)
+            }
+            _ => {
+                let name = self.path.file_name().unwrap_or_default();
+                (self.path.parent().unwrap_or(Path::new("")), Path::new(name))
+            }
+        };
+        write_below(folder, name, self.text.as_bytes())
             .map_err(|error| Error::Input(go_error_text(&self.path, &error)))
     }
 }
@@ -160,7 +171,8 @@ impl DocsRequest {
         let folder = self.current_folder.join(directory);
         let file = |name: &str| {
             let path = folder.join(name);
-            fs::read(&path).map_err(|error| go_error_text(&Path::new(directory).join(name), &error))
+            read_limited(&path, MAX_TEXT)
+                .map_err(|error| go_error_text(&Path::new(directory).join(name), &error))
         };
         let (chart, values) = (file("Chart.yaml")?, file(&self.values_file)?);
         let requirements = file("requirements.yaml").ok();
@@ -190,14 +202,16 @@ impl DocsRequest {
         let files = FolderFiles { folder: self.current_folder.clone(), chart: info.directory.clone() };
         let readme = pintle_docs::render(info, &dependencies, &options, Rc::new(files))
             .map_err(|error| error.to_string())?;
-        let path = self.current_folder.join(&info.directory).join(&self.output_file);
-        let current = fs::read(&path).is_ok_and(|text| text == readme.text.as_bytes());
+        let folder = self.current_folder.join(&info.directory);
+        let path = folder.join(&self.output_file);
+        let current = read_limited(&path, MAX_TEXT).is_ok_and(|text| text == readme.text.as_bytes());
         Ok(DocumentedChart {
             directory: info.directory.clone(),
             path,
             text: readme.text,
             error: readme.error,
             current,
+            folder,
         })
     }
 
@@ -212,7 +226,7 @@ impl DocsRequest {
                 file if file.starts_with('.') => format!("{}/{file}", self.search_root),
                 file => file.clone(),
             };
-            match fs::read(self.current_folder.join(&path)) {
+            match read_limited(self.current_folder.join(&path), MAX_TEXT) {
                 Ok(text) => template.push_str(&String::from_utf8_lossy(&text)),
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => missing = true,
                 Err(error) => return Err(go_error_text(Path::new(&path), &error)),
@@ -239,7 +253,7 @@ impl ChartFiles for FolderFiles {
     }
 
     fn read(&self, path: &str) -> Vec<u8> {
-        fs::read(self.folder.join(path)).unwrap_or_default()
+        read_limited(self.folder.join(path), MAX_TEXT).unwrap_or_default()
     }
 
     fn join(&self, below: &str) -> String {

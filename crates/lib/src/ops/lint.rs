@@ -111,7 +111,7 @@ impl UnpackedArchive {
         if name.is_empty() || name.contains(['/', '\\']) || name.starts_with('.') {
             return Err(failed(&"chart name not specified"));
         }
-        let whole = scratch.join(format!("pintle-lint-{}", std::process::id()));
+        let whole = new_folder(scratch).map_err(|error| failed(&error))?;
         let unpacked = UnpackedArchive { chart: whole.join(name), whole };
         for file in &files {
             unpacked.write(file).map_err(|error| failed(&error))?;
@@ -124,6 +124,19 @@ impl UnpackedArchive {
         let path = self.chart.join(&file.name);
         fs::create_dir_all(path.parent().unwrap_or(&self.chart))?;
         fs::write(path, &file.data)
+    }
+}
+
+/// Makes a folder that was not there: others may write to the folder for temporary files, too.
+fn new_folder(scratch: &Path) -> std::io::Result<PathBuf> {
+    let mut number = 0;
+    loop {
+        let folder = scratch.join(format!("pintle-lint-{}-{number}", std::process::id()));
+        match fs::create_dir(&folder) {
+            Ok(()) => return Ok(folder),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && number < 100 => number += 1,
+            Err(error) => return Err(error),
+        }
     }
 }
 

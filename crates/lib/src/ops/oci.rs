@@ -51,7 +51,7 @@ pub async fn push_oci_chart(
     let reference = ChartReference::parse(&format!("{path}:{}", chart.metadata.version))?;
     let mut beside = archive.clone().into_os_string();
     beside.push(".prov");
-    let provenance = match std::fs::read(&beside) {
+    let provenance = match pintle_chart::read_limited(&beside, pintle_chart::MAX_TEXT) {
         Ok(bytes) => Some(bytes),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
         Err(source) => return Err(Error::File { action: "read", path: beside.into(), source }),

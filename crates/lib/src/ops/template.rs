@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 #[cfg(feature = "images")]
 use std::sync::Arc;
 
-use pintle_chart::{FileError, create_folders, write_atomic};
+use pintle_chart::{FileError, check_links, create_folders, write_below};
 use pintle_events::Event as LifecycleEvent;
 #[cfg(feature = "images")]
 use pintle_images::Policy;
@@ -390,13 +390,27 @@ fn write_files(
     // In the order of their first documents, each file once.
     for target in &written {
         let Some(text) = texts.remove(target) else { continue };
+        let failed = |source| Error::File { action: "write", path: target.clone(), source };
+        // Charts choose the names, and what is in the folder may be links.
+        let name = target.strip_prefix(folder).unwrap_or(target);
+        if !has_dangling_link(folder, target) {
+            check_links(folder, name).map_err(failed)?;
+        }
         if let Some(parent) = target.parent() {
             create_dir(parent)?;
         }
-        let failed = |source| Error::File { action: "write", path: target.clone(), source };
-        write_atomic(target, &text).map_err(failed)?;
+        write_below(folder, name, &text).map_err(failed)?;
     }
     Ok(written)
+}
+
+/// Whether a folder of the path is a link to nowhere, which cannot be created and for which Helm has words.
+fn has_dangling_link(root: &Path, target: &Path) -> bool {
+    let folders = target.ancestors().skip(1).take_while(|folder| folder.starts_with(root));
+    let is_dangling = |folder: &Path| {
+        fs::symlink_metadata(folder).is_ok_and(|found| found.is_symlink()) && fs::metadata(folder).is_err()
+    };
+    folders.into_iter().any(is_dangling)
 }
 
 /// Creates a folder and its parents. The error is worded as Go's, because Helm prints it.

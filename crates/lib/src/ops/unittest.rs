@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pintle_chart::{Chart, write_atomic};
+use pintle_chart::{Chart, MAX_TEXT, read_limited, write_below};
 use pintle_tree::{Map, Node};
 use pintle_unittest::coverage::CoverageReport;
 use pintle_unittest::{
@@ -139,7 +139,7 @@ fn test_chart(
     let suites: Vec<(Suite, Option<Vec<u8>>)> = suites
         .into_iter()
         .map(|suite| {
-            let snapshots = fs::read(suite.snapshot_file()).ok();
+            let snapshots = read_limited(suite.snapshot_file(), MAX_TEXT).ok();
             (suite, snapshots)
         })
         .collect();
@@ -168,11 +168,11 @@ fn load(path: &str) -> Result<Chart, String> {
     pintle_chart::load(Path::new(path), &mut Vec::new()).map_err(|error| error.to_string())
 }
 
+/// Writes snapshots to `__snapshot__` beside their suite, which may be a link to elsewhere and is then refused.
 fn write_snapshots(path: &Path, text: &[u8]) -> Result<(), String> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(|error| go_error_text(folder, &error))?;
-    }
-    write_atomic(path, text).map_err(|error| go_error_text(path, &error))
+    let folder = path.parent().and_then(Path::parent).unwrap_or(Path::new(""));
+    let name = path.strip_prefix(folder).unwrap_or(path);
+    write_below(folder, name, text).map_err(|error| go_error_text(path, &error))
 }
 
 /// Finds the suites of a chart and its subcharts.
@@ -222,7 +222,7 @@ impl Finder<'_> {
         for path in found {
             let file = files::relative(&self.request.current_folder, &path);
             let origin = SuiteOrigin { file: &file, ..origin.clone() };
-            let read = fs::read(&path).map_err(|error| go_error_text(Path::new(&path), &error));
+            let read = read_limited(&path, MAX_TEXT).map_err(|error| go_error_text(Path::new(&path), &error));
             let parsed =
                 read.and_then(|text| Suite::parse(&text, &origin).map_err(|error| error.to_string()));
             match parsed {
@@ -323,11 +323,10 @@ impl Host for Files<'_> {
 
     fn rendered(&self, files: &BTreeMap<String, Vec<u8>>) -> Result<(), String> {
         let Some(folder) = self.folder else { return Ok(()) };
-        for (path, text) in files {
-            let path = folder.join(path);
-            let parent = path.parent().unwrap_or(folder);
-            fs::create_dir_all(parent).map_err(|error| go_error_text(parent, &error))?;
-            fs::write(&path, text).map_err(|error| go_error_text(&path, &error))?;
+        fs::create_dir_all(folder).map_err(|error| go_error_text(folder, &error))?;
+        for (name, text) in files {
+            write_below(folder, Path::new(name), text)
+                .map_err(|error| go_error_text(&folder.join(name), &error))?;
         }
         Ok(())
     }

@@ -98,12 +98,21 @@ fn read(call: &Call<'_>, options: &Map<Node>) -> Result<FetchRequest, CallError>
         method,
         url,
         headers: headers(call, options)?,
-        body: text("body")?.unwrap_or_default().into_bytes(),
+        body: body(call, options)?,
         // The meter cannot interrupt a request, so the request must end by itself when the script's time
         // does.
         timeout: timeout(call, options)?.min(call.host.meter.time_left().max(SHORTEST)),
         max_bytes: call.host.limits.text,
     })
+}
+
+/// The body, which may be any bytes.
+fn body(call: &Call<'_>, options: &Map<Node>) -> Result<Vec<u8>, CallError> {
+    match options.get("body") {
+        None => Ok(Vec::new()),
+        Some(Node::Str(body)) => Ok(body.as_bytes().to_vec()),
+        Some(_) => call.fail("`body` must be a string"),
+    }
 }
 
 fn headers(call: &Call<'_>, options: &Map<Node>) -> Result<BTreeMap<String, String>, CallError> {

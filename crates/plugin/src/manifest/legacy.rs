@@ -23,6 +23,7 @@ static MANIFEST: GoType = GoType::Struct(
         ("platformHooks", PLATFORM_HOOKS),
         ("hooks", GoType::Map("plugin.Hooks", &GoType::String)),
         ("downloaders", DOWNLOADERS),
+        ("uploaders", DOWNLOADERS),
     ],
 );
 
@@ -45,6 +46,7 @@ pub(super) fn read(text: &[u8]) -> Result<Metadata> {
         platform_command: platform_commands(manifest.get("platformCommand")),
         platform_hooks: platform_hooks(manifest.get("platformHooks")),
         protocol_commands: downloaders(manifest.get("downloaders")),
+        upload_commands: downloaders(manifest.get("uploaders")),
         expand_hook_args: true,
     };
     let hooks = manifest.get("hooks");
@@ -67,7 +69,8 @@ pub(super) fn read(text: &[u8]) -> Result<Metadata> {
     if !subprocess.platform_hooks.is_empty() && !hooks.is_empty() {
         return refuse("both platformHooks and hooks are set".to_owned());
     }
-    check_downloaders(&subprocess.protocol_commands)?;
+    check_downloaders("downloader", &subprocess.protocol_commands)?;
+    check_downloaders("uploader", &subprocess.upload_commands)?;
     if subprocess.platform_command.is_empty() && !command.is_empty() {
         subprocess.platform_command = vec![PlatformCommand { command, ..PlatformCommand::default() }];
     }
@@ -79,7 +82,9 @@ pub(super) fn read(text: &[u8]) -> Result<Metadata> {
         subprocess.expand_hook_args = false;
     }
     let is_getter = !subprocess.protocol_commands.is_empty();
-    let protocols = subprocess.protocol_commands.iter().flat_map(|command| command.protocols.clone());
+    let protocols = |commands: &[ProtocolCommand]| -> Vec<String> {
+        commands.iter().flat_map(|command| command.protocols.clone()).collect()
+    };
     check(Metadata {
         api_version: ApiVersion::Legacy,
         name,
@@ -87,7 +92,8 @@ pub(super) fn read(text: &[u8]) -> Result<Metadata> {
         version,
         source_url: String::new(),
         cli: (!is_getter || !subprocess.platform_command.is_empty()).then_some(cli),
-        protocols: protocols.collect(),
+        protocols: protocols(&subprocess.protocol_commands),
+        upload_protocols: protocols(&subprocess.upload_commands),
         runtime: Runtime::Subprocess(subprocess),
     })
 }
@@ -103,7 +109,7 @@ fn downloaders(list: &Decoded) -> Vec<ProtocolCommand> {
     list.items().iter().map(downloader).collect()
 }
 
-fn check_downloaders(downloaders: &[ProtocolCommand]) -> Result<()> {
+fn check_downloaders(what: &str, downloaders: &[ProtocolCommand]) -> Result<()> {
     for (at, downloader) in downloaders.iter().enumerate() {
         let problem = if downloader.platform_command.iter().all(|command| command.command.is_empty()) {
             "has empty command".to_owned()
@@ -114,7 +120,7 @@ fn check_downloaders(downloaders: &[ProtocolCommand]) -> Result<()> {
         } else {
             continue;
         };
-        return Err(Error::Manifest(format!("downloader {at} {problem}")));
+        return Err(Error::Manifest(format!("{what} {at} {problem}")));
     }
     Ok(())
 }

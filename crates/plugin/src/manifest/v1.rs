@@ -54,7 +54,14 @@ pub(super) fn read(text: &[u8]) -> Result<Metadata> {
     let convert = |error: Error| error.within("failed to convert MetadataV1 to Metadata");
     let plugin_type = PluginType::parse(&plugin_type).map_err(convert)?;
     let (cli, protocols) = read_config(plugin_type, manifest.get("config")).map_err(convert)?;
-    let runtime = read_runtime(&runtime, manifest.get("runtimeConfig")).map_err(convert)?;
+    let mut runtime = read_runtime(&runtime, manifest.get("runtimeConfig")).map_err(convert)?;
+    let (mut protocols, mut upload_protocols) = (protocols, Vec::new());
+    if plugin_type == PluginType::Uploader {
+        std::mem::swap(&mut protocols, &mut upload_protocols);
+        if let Runtime::Subprocess(subprocess) = &mut runtime {
+            subprocess.upload_commands = std::mem::take(&mut subprocess.protocol_commands);
+        }
+    }
     check(Metadata {
         api_version: ApiVersion::V1,
         name,
@@ -63,6 +70,7 @@ pub(super) fn read(text: &[u8]) -> Result<Metadata> {
         source_url,
         cli,
         protocols,
+        upload_protocols,
         runtime,
     })
 }
@@ -77,6 +85,7 @@ static CLI: GoType = GoType::Struct(
     ],
 );
 static GETTER: GoType = GoType::Struct("schema.ConfigGetterV1", &[("protocols", GoType::STRINGS)]);
+static UPLOADER: GoType = GoType::Struct("schema.ConfigUploaderV1", &[("protocols", GoType::STRINGS)]);
 static POST_RENDERER: GoType = GoType::Struct("schema.ConfigPostRendererV1", &[]);
 static TEST: GoType = GoType::Struct("schema.ConfigTestV1", &[]);
 
@@ -85,6 +94,7 @@ fn read_config(plugin_type: PluginType, config: &Decoded) -> Result<(Option<Cli>
         PluginType::Cli => &CLI,
         PluginType::Getter => &GETTER,
         PluginType::PostRenderer => &POST_RENDERER,
+        PluginType::Uploader => &UPLOADER,
         PluginType::Test => &TEST,
     };
     let config = decode_again(config, into, true)?;
@@ -157,6 +167,7 @@ fn read_runtime(name: &str, config: &Decoded) -> Result<Runtime> {
                 platform_command: platform_commands(config.get("platformCommand")),
                 platform_hooks: platform_hooks(config.get("platformHooks")),
                 protocol_commands: protocol_commands(config.get("protocolCommands")),
+                upload_commands: Vec::new(),
                 // Helm sets this for manifests of the old generation only.
                 expand_hook_args: false,
             }))

@@ -19,7 +19,7 @@ use super::plan::{HttpPlan, Plan};
 use super::{DependencySource, Verification, chart_error, no_registry};
 use crate::address::Address;
 use crate::atomic;
-use crate::content::{ContentCache, Hashing, Kind, compare, hex};
+use crate::content::{ContentCache, Hashing, Kind, hex};
 use crate::error::{Error, Result, refused};
 use crate::fetch::MAX_ARCHIVE;
 use crate::get::{Getter, Request};
@@ -248,7 +248,7 @@ impl HttpFetcher<'_> {
         let mut hashing = Hashing { sink: file.as_file_mut(), hasher: Sha256::new() };
         self.getter.get(&request(plan, &plan.url), &mut hashing)?;
         let digest = hex(&hashing.hasher.finalize());
-        compare(&plan.url, plan.digest.as_deref(), &digest)?;
+        self.getter.check_digest(&plan.url, plan.digest.as_deref(), &digest)?;
         match is_kept {
             true => self.cache.keep(file, &digest, Kind::Chart).map(Archive::Cached),
             false => Ok(Archive::Temporary(file)),

@@ -10,12 +10,13 @@ use pintle_tree::LogLine;
 use pintle_tree::quote::quote;
 
 use super::{DependencySource, is_registry};
-use crate::address::{Address, equal, resolve_reference};
+use crate::address::{Address, equal};
 use crate::config::Entry;
 use crate::content::declared;
 use crate::error::{Error, Result};
 use crate::get::Access;
 use crate::index::{Cached, Detail};
+use crate::listed::{archive_url, file_name};
 use crate::repository::{check_scheme, index_of};
 use crate::resolve::unreachable_repository;
 
@@ -97,7 +98,7 @@ impl DependencySource<'_> {
         if let Some(entry) = by_name.or_else(by_url) {
             let index = self.index(&entry.name, log)?;
             let detail = find_version(&index, name, version)?;
-            return http_plan(repository, &detail, Some(entry));
+            return self.http_plan(dependency, &detail, Some(entry));
         }
         let not_found = |error: Error| error.within(&format!("chart {name} not found in {repository}"));
         let index = match named.filter(|name| self.known.refreshed.contains(name)) {
@@ -115,7 +116,8 @@ impl DependencySource<'_> {
         if found.detail.urls.is_empty() {
             return Err(not_found(Error::Input(format!("{what} has no downloadable URLs"))));
         }
-        let plan = http_plan(repository, &found.detail, None)
+        let plan = self
+            .http_plan(dependency, &found.detail, None)
             .map_err(|error| not_found(error.within("failed to make chart URL absolute")))?;
         Ok(HttpPlan { log: found.log.into_iter().collect(), ..plan })
     }
@@ -125,6 +127,27 @@ impl DependencySource<'_> {
         check_scheme(self.getter, url)?;
         let entry = Entry { url: url.to_owned(), ..Entry::default() };
         index_of(self.getter, &entry).map(Arc::new).map_err(|error| unreachable_repository(url, error))
+    }
+
+    fn http_plan(&self, dependency: &Dependency, detail: &Detail, entry: Option<&Entry>) -> Result<HttpPlan> {
+        let Dependency { name, version, repository, .. } = dependency;
+        let listed = detail.urls.first().map(String::as_str).unwrap_or_default();
+        let url =
+            archive_url(|url| self.getter.is_of_plugin(url), repository, listed).map_err(Error::Input)??;
+        // For an absolute URL in the index, the credentials go only to the server of the repository.
+        let is_whole = Address::parse(listed).is_ok_and(|address| address.is_absolute());
+        let home = entry.filter(|_| is_whole).map_or_else(|| url.clone(), |entry| entry.url.clone());
+        let address = Address::parse(&url).map_err(Error::Input)?;
+        // A digest in another format cannot be checked and is ignored, as is that of an index which a plugin makes.
+        let digest = declared(&detail.digest).ok().flatten().filter(|_| !self.getter.is_of_plugin(&url));
+        Ok(HttpPlan {
+            home,
+            access: entry.map(Access::from).unwrap_or_default(),
+            digest,
+            file_name: file_name(&address, name, version),
+            log: Vec::new(),
+            url,
+        })
     }
 }
 
@@ -145,24 +168,6 @@ fn find_version(index: &Cached, name: &str, version: &str) -> Result<Detail> {
     let mut versions = versions.filter(|(head, detail)| !detail.urls.is_empty() && is_it(&head.version));
     let found = versions.next().map(|(_, detail)| detail);
     found.ok_or_else(|| Error::Input("no matching version".to_owned()))
-}
-
-fn http_plan(repository: &str, detail: &Detail, entry: Option<&Entry>) -> Result<HttpPlan> {
-    let listed = detail.urls.first().map(String::as_str).unwrap_or_default();
-    let url = resolve_reference(repository, listed).map_err(Error::Input)?;
-    // For an absolute URL in the index, the credentials go only to the server of the repository.
-    let is_whole = Address::parse(listed).is_ok_and(|address| address.is_absolute());
-    let home = entry.filter(|_| is_whole).map_or_else(|| url.clone(), |entry| entry.url.clone());
-    let address = Address::parse(&url).map_err(Error::Input)?;
-    Ok(HttpPlan {
-        home,
-        access: entry.map(Access::from).unwrap_or_default(),
-        // A digest in another format cannot be checked and is ignored.
-        digest: declared(&detail.digest).ok().flatten(),
-        file_name: pintle_chart::path::base(&address.plain_path()).to_owned(),
-        log: Vec::new(),
-        url,
-    })
 }
 
 fn again_or(found: HttpPlan, plans: &[Plan]) -> Plan {

@@ -61,7 +61,7 @@ fn tls_settings(access: &Access) -> Result<Settings> {
         return Ok(settings);
     }
     let mut wrong = Vec::new();
-    let mut read = |what: &str, file: &str| match std::fs::read(file) {
+    let mut read = |what: &str, file: &str| match pintle_chart::read_limited(file, pintle_chart::MAX_TEXT) {
         Ok(_) => true,
         Err(source) => {
             let path = PathBuf::from(file);
@@ -80,7 +80,10 @@ fn tls_settings(access: &Access) -> Result<Settings> {
         settings.authorities = Some(ca_file.into());
     }
     if let Some((certificate, key)) = &settings.certificate
-        && let (Ok(certificate), Ok(key)) = (std::fs::read(certificate), std::fs::read(key))
+        && let (Ok(certificate), Ok(key)) = (
+            pintle_chart::read_limited(certificate, pintle_chart::MAX_TEXT),
+            pintle_chart::read_limited(key, pintle_chart::MAX_TEXT),
+        )
         && let Some(problem) = key_pair_problem(&certificate, &key)
     {
         wrong.insert(0, format!("unable to load cert from key pair: {problem}"));

@@ -90,3 +90,13 @@ fn suites_for_newer_versions_are_skipped() {
         "Test suite requires minimum unittest plugin version 9.9.9, but current version is 1.1.2"
     );
 }
+
+#[test]
+fn the_name_of_a_snapshot_file_stays_a_name() {
+    for id in ["/../../x", "a/b", "..\\\\x"] {
+        let text = format!("suite: a\nsnapshotId: \"{id}\"\ntests: [{{it: x, {ASSERTS}}}]\n");
+        let origin = SuiteOrigin { file: "tests/a_test.yaml", ..SuiteOrigin::default() };
+        let error = Suite::parse(text.as_bytes(), &origin).unwrap_err().to_string();
+        assert!(error.contains("snapshotId"), "{error}");
+    }
+}

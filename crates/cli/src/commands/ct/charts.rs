@@ -34,7 +34,7 @@ impl fmt::Display for Chart {
 impl Chart {
     pub(super) fn read(path: &str) -> Result<Self, String> {
         let file = join(&[path, "Chart.yaml"]);
-        let text = std::fs::read(&file)
+        let text = crate::read::file(&file, crate::read::MAX_SETTINGS)
             .map_err(|error| format!("could not read 'Chart.yaml': {}", opening(&file, &error)))?;
         let fields = Fields::read(&text)?;
         Ok(Chart {
@@ -159,7 +159,8 @@ impl Testing<'_, '_> {
         }
         if config.use_helmignore {
             for (chart, files) in &mut changed {
-                let rules = std::fs::read(join(&[chart, ".helmignore"])).unwrap_or_default();
+                let rules = crate::read::file(join(&[chart, ".helmignore"]), crate::read::MAX_SETTINGS)
+                    .unwrap_or_default();
                 let rules =
                     IgnoreRules::parse_plain(&rules).map_err(|error| Failure::run_time(error.to_string()))?;
                 files.retain(|file| !is_ignored(&rules, file));

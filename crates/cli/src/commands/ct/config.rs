@@ -279,7 +279,8 @@ fn read_file(invocation: &Invocation<'_>) -> Result<(Option<String>, Map<Node>),
     let failed = |text: String| {
         Failure::usage(format!("failed loading configuration: failed loading config file: {text}"))
     };
-    let text = std::fs::read(&path).map_err(|error| failed(opening(&path, &error)))?;
+    let text = crate::read::file(&path, crate::read::MAX_SETTINGS)
+        .map_err(|error| failed(opening(&path, &error)))?;
     let map = pintle_yaml::read_map(&text)
         .map_err(|error| failed(format!("While parsing config: {}", of_go_yaml(&error.to_string()))))?;
     let path = std::path::absolute(&path).map_or(path, |path| path.to_string_lossy().into_owned());

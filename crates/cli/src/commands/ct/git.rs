@@ -1,8 +1,7 @@
 //! What git says about the repository.
 
-use std::process::Command;
-
-use super::{Testing, not_started};
+use super::Testing;
+use crate::git::{Git, GitError};
 
 impl Testing<'_, '_> {
     /// Runs git and returns what it prints, without white space around it.
@@ -11,15 +10,16 @@ impl Testing<'_, '_> {
     /// As chart-testing says it.
     pub(super) fn git(&mut self, arguments: &[&str]) -> Result<String, String> {
         self.show_call("git", arguments).map_err(|failure| failure.text.clone())?;
-        let output = Command::new("git")
-            .args(arguments)
-            .output()
-            .map_err(|error| format!("failed running process: {}", not_started("git", &error)))?;
-        if !output.status.success() {
-            let code = output.status.code().unwrap_or(-1);
-            return Err(format!("failed running process: exit status {code}"));
+        let git = Git::new(self.invocation.environment)
+            .map_err(|error| format!("failed running process: {error}"))?;
+        match git.run(None, arguments) {
+            Ok(captured) => Ok(String::from_utf8_lossy(&captured.stdout).trim().to_owned()),
+            Err(GitError::NotRun(reason)) => Err(format!("failed running process: {reason}")),
+            Err(GitError::Exit(captured)) => {
+                let code = captured.status.code().unwrap_or(-1);
+                Err(format!("failed running process: exit status {code}"))
+            }
         }
-        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 
     /// The merge base of the target branch and the commit that is compared with it.

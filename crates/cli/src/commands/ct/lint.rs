@@ -214,7 +214,8 @@ impl Testing<'_, '_> {
 }
 
 fn read(path: &str) -> Result<Vec<u8>, Failure> {
-    std::fs::read(path).map_err(|error| Failure::run_time(format!("{path}: {error}")))
+    crate::read::file(path, crate::read::MAX_SETTINGS)
+        .map_err(|error| Failure::run_time(format!("{path}: {error}")))
 }
 
 /// The host of a URL, or of `user@host:path`.

@@ -135,7 +135,7 @@ fn format(invocation: &mut Invocation<'_>) -> Result<Format, Failure> {
         "template" => match invocation.environment.variable("HELM_DIFF_TPL") {
             None => Format::DefaultTemplate,
             Some(file) => {
-                let text = std::fs::read(&file).map_err(|error| {
+                let text = crate::read::file(&file, crate::read::MAX_STREAM).map_err(|error| {
                     template_failure(invocation, format!("open {file}: {}", reason(&error)))
                 })?;
                 let name = Path::new(&file).file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -68,9 +68,27 @@ pub(super) fn check_free(flag: &str, path: &str) -> Result<(), Failure> {
     if fs::symlink_metadata(path).is_ok() { Err(already_exists(flag, path)) } else { Ok(()) }
 }
 
+/// Rejects relative paths whose folder is a link that leaves the working directory.
+fn check_folder(flag: &str, path: &str) -> Result<(), Failure> {
+    let path = Path::new(path);
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let (Ok(folder), Ok(here)) = (folder.canonicalize(), Path::new(".").canonicalize()) else {
+        return Ok(());
+    };
+    if path.is_absolute() || folder.starts_with(here) {
+        return Ok(());
+    }
+    let text = format!(
+        "{flag}: path traversal: the folder of `{}` is a link out of the working directory",
+        path.display()
+    );
+    Err(Failure::usage(text).hint("use an absolute path if this is intended"))
+}
+
 /// Writes a file atomically.
 pub(super) fn write(flag: &str, path: &str, text: &[u8], existing: Existing) -> Result<(), Failure> {
     check(flag, path)?;
+    check_folder(flag, path)?;
     let target = Path::new(path);
     if existing == Existing::Keep {
         check_free(flag, path)?;

@@ -12,6 +12,7 @@ use crate::env::Home;
 use crate::failure::{Failure, reason};
 use crate::flag::names;
 use crate::invocation::Invocation;
+use crate::read as bounded;
 
 /// The file name of the user's own key, in the data directory.
 const KEY_FILE: &str = "plan.key";
@@ -33,7 +34,7 @@ pub(crate) fn read(invocation: &Invocation<'_>, path: &str) -> Result<SavedPlan,
     if size > MAX_SIZE {
         return Err(Failure::usage(format!("`{}` is too large for a plan", path.display())));
     }
-    let bytes = fs::read(path).map_err(|error| failed("read", path, &error))?;
+    let bytes = bounded::file(path, bounded::MAX_STREAM).map_err(|error| failed("read", path, &error))?;
     let file = PlanFile::read(&bytes)?;
     Ok(file.open(&key(invocation, false)?)?)
 }
@@ -61,7 +62,7 @@ fn key(invocation: &Invocation<'_>, create: bool) -> Result<PlanKey, Failure> {
     if is_own && create && !path.exists() {
         create_key(&path).map_err(|error| failed("write", &path, &error))?;
     }
-    let secret = fs::read(&path).map_err(|error| match is_own {
+    let secret = bounded::file(&path, bounded::MAX_SETTINGS).map_err(|error| match is_own {
         true => failed("read", &path, &error).hint("name the key that the plan was saved with by --plan-key"),
         false => failed("read", &path, &error),
     })?;

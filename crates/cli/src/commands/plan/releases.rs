@@ -211,7 +211,7 @@ impl Entry {
 }
 
 fn read(path: &Path) -> Result<Vec<Entry>, Failure> {
-    let text = std::fs::read(path)
+    let text = crate::read::file(path, crate::read::MAX_SETTINGS)
         .map_err(|error| Failure::usage(format!("cannot read {}: {}", path.display(), reason(&error))))?;
     parse(&text).map_err(|why| Failure::usage(format!("{}: {why}", path.display())))
 }

@@ -29,9 +29,9 @@ besides {program}, on any platform.
     ..Command::BLANK
 };
 
-static OWN: &[Flag] = &[Flag::text(names::TYPE, "what the plugin is: cli, getter or postrenderer")
+static OWN: &[Flag] = &[Flag::text(names::TYPE, "what the plugin is: cli, getter, postrenderer or uploader")
     .or("cli")
-    .completes(FlagCompletion::Words(&["cli", "getter", "postrenderer"]))];
+    .completes(FlagCompletion::Words(&["cli", "getter", "postrenderer", "uploader"]))];
 
 /// The files of a new plugin of a type. `@name@` is its name.
 struct Template {
@@ -41,7 +41,7 @@ struct Template {
     readme: &'static str,
 }
 
-const TEMPLATES: [Template; 3] = [
+const TEMPLATES: [Template; 4] = [
     Template {
         name: "cli",
         manifest: include_str!("create/cli.yaml"),
@@ -60,6 +60,12 @@ const TEMPLATES: [Template; 3] = [
         script: include_str!("create/postrenderer.lua"),
         readme: include_str!("create/postrenderer.md"),
     },
+    Template {
+        name: "uploader",
+        manifest: include_str!("create/uploader.yaml"),
+        script: include_str!("create/uploader.lua"),
+        readme: include_str!("create/uploader.md"),
+    },
 ];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
@@ -69,7 +75,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let word = wanted.strip_suffix("/v1").unwrap_or(wanted);
     let Some(template) = TEMPLATES.iter().find(|template| template.name == word) else {
         return Err(Failure::usage(format!("there is no plugin type `{wanted}`"))
-            .hint("it may be cli, getter or postrenderer"));
+            .hint("it may be cli, getter, postrenderer or uploader"));
     };
     let manifest = template.manifest.replace("@name@", &name);
     // The parser that will load the manifest also validates the name.

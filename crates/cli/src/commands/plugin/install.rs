@@ -8,7 +8,7 @@ use pintle::Network;
 use pintle::lua::{Fetch as _, FetchRequest};
 use pintle::provenance::sha256;
 use pintle::registry::{self, chart::ChartReference};
-use pintle_plugin::{Installer, Plugin, Source, archive_name, load_dir, metadata_of_archive};
+use pintle_plugin::{Installer, Metadata, Plugin, Source, archive_name, load_dir, metadata_of_archive};
 use pintle_tree::quote::quote;
 
 use super::{GitProgram, built_in, locations, run_hook, set, trace, verify};
@@ -77,7 +77,7 @@ static OWN: &[Flag] = &[
 ];
 
 /// The largest archive that is downloaded.
-const MAX_ARCHIVE: u64 = 512 << 20;
+pub(super) const MAX_ARCHIVE: u64 = 512 << 20;
 
 /// How long a web server may take to say what a URL is.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
@@ -132,7 +132,7 @@ struct Archive {
 /// Installs a plugin and runs its install hook.
 pub(super) fn install(invocation: &mut Invocation<'_>, wanted: &Wanted) -> Result<Plugin, Failure> {
     let locations = locations(invocation.environment);
-    let git = GitProgram { environment: invocation.environment };
+    let git = GitProgram::new(invocation.environment);
     let source = Source::classify(&wanted.source, |path| absolute(path).into(), serves_archive);
     if let Source::Url(url) = &source
         && !source.supports_verification()
@@ -146,30 +146,37 @@ pub(super) fn install(invocation: &mut Invocation<'_>, wanted: &Wanted) -> Resul
         ChartReference::parse(reference)
             .map_err(|error| Failure::from(pintle::Error::from(error)).during("invalid OCI reference"))?;
     }
-    let installer = Installer { source, locations: &locations, git: &git };
+    let mut installer = Installer { source, locations: &locations, git: &git, is_own: false };
+    let remote = installer.clone();
     let repository = match &installer.source {
         Source::Git(url) => {
             if let (false, Err(text)) = (is_scp_like(url), pintle::repo::address::Address::parse(url)) {
                 return Err(unknown_source(url, &pintle_plugin::Error::Input(text)));
             }
-            Some(installer.repository().map_err(|error| unknown_source(&wanted.source, &error))?)
+            Some(remote.repository().map_err(|error| unknown_source(&wanted.source, &error))?)
         }
         _ => None,
     };
     let verify = announce(invocation, &installer.source, wanted)?;
-    let mut log = Vec::new();
-    let free = installer.check_free(&mut log);
-    log.iter().for_each(|line| invocation.ui.log(line));
-    free?;
+    check_free(invocation, &installer)?;
     match &repository {
         Some(repository) => {
             installer.clone_repository(repository, &wanted.version)?;
             if wanted.is_pinned() && repository.commit()? != wanted.version.to_lowercase() {
-                let _ = std::fs::remove_dir_all(installer.target());
                 return Err(Failure::run_time(format!("git did not check out commit {}", wanted.version)));
             }
+            locate(
+                invocation,
+                &mut installer,
+                load_dir(&repository.local).ok().map(|plugin| plugin.metadata),
+            )?;
+            installer.copy_repository(repository)?;
         }
         None if matches!(installer.source, Source::Folder(_) | Source::OtherFile(_)) => {
+            if let Source::Folder(folder) = &installer.source {
+                let metadata = load_dir(folder).ok().map(|plugin| plugin.metadata);
+                locate(invocation, &mut installer, metadata)?;
+            }
             if let Source::Folder(folder) = &installer.source
                 && folder.join("plugin.yaml").exists()
             {
@@ -182,11 +189,28 @@ pub(super) fn install(invocation: &mut Invocation<'_>, wanted: &Wanted) -> Resul
             let archive = fetch(invocation, &installer.source, wanted, verify)?;
             check_sum(&archive.bytes, &wanted.checksum)?;
             let verified = if verify { Some(verify_archive(invocation, &archive)?) } else { None };
+            locate(invocation, &mut installer, metadata_of_archive(&archive.bytes).ok())?;
             installer.unpack(&archive.bytes, archive.provenance.as_deref())?;
-            if let Some(verified) = verified {
-                invocation.ui.print(&verify::words(&verified))?;
+            let finished = finish(invocation, &installer, verified.as_ref());
+            if finished.is_err() && (invocation.personality == Personality::Pintle || installer.is_own) {
+                metadata_of_archive(&archive.bytes)
+                    .iter()
+                    .for_each(|metadata| installer.remove_kept(metadata));
             }
+            return finished;
         }
+    }
+    finish(invocation, &installer, None)
+}
+
+/// Loads an installed plugin, asks for its permissions, and runs its install hook.
+fn finish(
+    invocation: &mut Invocation<'_>,
+    installer: &Installer<'_>,
+    verified: Option<&pintle::provenance::Verified>,
+) -> Result<Plugin, Failure> {
+    if let Some(verified) = verified {
+        invocation.ui.print(&verify::words(verified))?;
     }
     let path = installer.target().display().to_string();
     trace(invocation, "loading plugin", vec![("path", path)]);
@@ -209,6 +233,24 @@ pub(super) fn install(invocation: &mut Invocation<'_>, wanted: &Wanted) -> Resul
         Err(failure)
     })?;
     Ok(plugin)
+}
+
+/// Checks that nothing is installed in the place of the plugin.
+fn check_free(invocation: &mut Invocation<'_>, installer: &Installer<'_>) -> Result<(), Failure> {
+    let mut log = Vec::new();
+    let free = installer.check_free(&mut log);
+    log.iter().for_each(|line| invocation.ui.log(line));
+    Ok(free?)
+}
+
+/// Chooses another place for a plugin that Helm does not know. What cannot be read is refused later.
+fn locate(
+    invocation: &mut Invocation<'_>,
+    installer: &mut Installer<'_>,
+    metadata: Option<Metadata>,
+) -> Result<(), Failure> {
+    installer.is_own = metadata.is_some_and(|metadata| metadata.is_own());
+    if installer.is_own { check_free(invocation, installer) } else { Ok(()) }
 }
 
 /// Whether a source has the form of scp, `user@host:path`, which is no URL.
@@ -306,7 +348,7 @@ fn fetch(
         }
         Source::Archive(path) => {
             let shown = path.display().to_string();
-            let bytes = std::fs::read(path).map_err(|error| {
+            let bytes = crate::read::file(path, MAX_ARCHIVE).map_err(|error| {
                 let step = if error.kind() == std::io::ErrorKind::IsADirectory { "read" } else { "open" };
                 let failure = Failure::run_time(format!("{step} {shown}: {}", reason(&error)));
                 match verify {

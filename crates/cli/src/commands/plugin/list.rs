@@ -30,8 +30,10 @@ PROVENANCE shows whether a plugin came with a signature for its archive. It does
     ..Command::BLANK
 };
 
-static OWN: &[Flag] =
-    &[Flag::text(names::TYPE, "list only plugins of this type: cli/v1, getter/v1 or postrenderer/v1")];
+static OWN: &[Flag] = &[Flag::text(
+    names::TYPE,
+    "list only plugins of this type: cli/v1, getter/v1, postrenderer/v1 or uploader/v1",
+)];
 
 const HEADER: [&str; 6] = ["NAME", "VERSION", "TYPE", "APIVERSION", "PROVENANCE", "SOURCE"];
 
@@ -42,9 +44,12 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let mut found = plugins::load(invocation.personality, &folders, invocation.ui)?;
     let wanted = invocation.flags.text(names::TYPE).to_owned();
     found.retain(|plugin| wanted.is_empty() || plugin.metadata.plugin_type.name() == wanted);
-    let data = locations(invocation.environment).data;
-    let rows: Vec<[String; 6]> =
-        found.iter().map(|plugin| row(plugin, signing_status(&data, &plugin.metadata))).collect();
+    let locations = locations(invocation.environment);
+    let status = |plugin: &Plugin| {
+        let is_own = plugin.dir.starts_with(&locations.own);
+        signing_status(if is_own { &locations.own } else { &locations.data }, &plugin.metadata)
+    };
+    let rows: Vec<[String; 6]> = found.iter().map(|plugin| row(plugin, status(plugin))).collect();
     match Format::from_flags(&invocation.flags) {
         Format::Table => {
             let header = HEADER.map(str::to_owned).to_vec();

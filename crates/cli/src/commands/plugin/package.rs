@@ -66,7 +66,8 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         }
     };
     let write = |path: &str, bytes: &[u8]| {
-        std::fs::write(path, bytes)
+        let name = Path::new(crate::path::base(path));
+        pintle::chart::write_below(Path::new(&destination), name, bytes)
             .map_err(|error| Failure::run_time(format!("open {path}: {}", reason(&error))))
     };
     write(&path, &archive).map_err(|failure| failure.during("failed to create tarball"))?;

@@ -1,6 +1,6 @@
 //! `plugin uninstall`: removes plugins.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pintle_plugin::{Plugin, archive_name};
 
@@ -9,6 +9,7 @@ use crate::command::{ArgCompletion, Command};
 use crate::env::Setting;
 use crate::failure::{Failure, reason};
 use crate::invocation::Invocation;
+use crate::personality::Personality;
 use crate::plugins::{self, permissions};
 
 /// `plugin uninstall PLUGIN...`
@@ -90,15 +91,31 @@ pub(super) fn remove(invocation: &mut Invocation<'_>, plugin: &Plugin) -> Result
     if plugin.metadata.version.is_empty() {
         return Ok(());
     }
-    let archive = plugins::folder(invocation.environment).join(archive_name(&plugin.metadata));
-    for (file, message) in [
-        (archive.clone(), "removing versioned tarball"),
-        (archive.with_extension("tgz.prov"), "removing versioned provenance"),
-    ] {
-        if file.exists() {
-            trace(invocation, message, vec![("path", file.display().to_string())]);
-            let _ = std::fs::remove_file(file);
+    for folder in archive_folders(invocation, plugin) {
+        let archive = folder.join(archive_name(&plugin.metadata));
+        for (file, message) in [
+            (archive.clone(), "removing versioned tarball"),
+            (archive.with_extension("tgz.prov"), "removing versioned provenance"),
+        ] {
+            if file.exists() {
+                trace(invocation, message, vec![("path", file.display().to_string())]);
+                let _ = std::fs::remove_file(file);
+            }
         }
     }
     Ok(())
+}
+
+/// Where the archive of a plugin may be. Helm looks in `HELM_PLUGINS` only, but keeps archives in its data folder.
+fn archive_folders(invocation: &Invocation<'_>, plugin: &Plugin) -> Vec<PathBuf> {
+    let environment = invocation.environment;
+    if plugin.dir.starts_with(plugins::own_folder(environment)) {
+        return vec![plugins::own_folder(environment)];
+    }
+    let mut folders = vec![plugins::folder(environment)];
+    let kept = super::locations(environment).data;
+    if invocation.personality == Personality::Pintle && !folders.contains(&kept) {
+        folders.push(kept);
+    }
+    folders
 }

@@ -47,7 +47,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let file = format!("{archive}.prov");
     stat(&file).map_err(|cause| Failure::usage(format!("could not find provenance file {file}: {cause}")))?;
     let name = crate::path::base(&archive).to_owned();
-    let bytes = std::fs::read(&archive).map_err(|error| {
+    let bytes = crate::read::file(&archive, super::install::MAX_ARCHIVE).map_err(|error| {
         Failure::run_time(format!("failed to read plugin file: open {archive}: {}", reason(&error)))
     })?;
     let text = provenance::read(&file, pintle::provenance::PROVENANCE_LIMIT)

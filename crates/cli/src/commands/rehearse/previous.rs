@@ -1,14 +1,14 @@
 //! Finds the chart of `--from`: a path, a version, or the same directory at another commit.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use pintle_tree::Node;
 use tempfile::TempDir;
 
-use super::git;
 use crate::chart_reference;
+use crate::env::Environment;
 use crate::failure::{Failure, FailureKind};
+use crate::git::{Git, tree};
 use crate::invocation::Invocation;
 
 /// The chart to upgrade from.
@@ -36,7 +36,7 @@ impl PreviousChart {
             return Ok(PreviousChart::Itself);
         }
         if let Some(commit) = reference.strip_prefix("git:") {
-            return at_commit(Path::new(chart), commit);
+            return at_commit(Path::new(chart), commit, invocation.environment);
         }
         let is_path = Path::new(reference).exists();
         if !is_path && is_version(reference) {
@@ -87,7 +87,7 @@ fn find_version(chart: &Path, version: &str) -> Result<PreviousChart, Failure> {
 
 /// The name of the chart; for an archive, the part of its name before the version.
 fn name_of(chart: &Path) -> String {
-    let text = fs::read(chart.join("Chart.yaml")).unwrap_or_default();
+    let text = crate::read::file(chart.join("Chart.yaml"), crate::read::MAX_SETTINGS).unwrap_or_default();
     let metadata = pintle_yaml::read(&text).unwrap_or_default();
     if let Some(name) = metadata.get("name").and_then(Node::as_str) {
         return name.to_owned();
@@ -98,14 +98,19 @@ fn name_of(chart: &Path) -> String {
 }
 
 /// The directory of the chart at a commit.
-fn at_commit(chart: &Path, commit: &str) -> Result<PreviousChart, Failure> {
+fn at_commit(chart: &Path, commit: &str, environment: &Environment) -> Result<PreviousChart, Failure> {
     if commit.is_empty() || commit.starts_with('-') || !chart.is_dir() {
         return Err(refused(
             format!("`git:{commit}` cannot be used for this chart"),
             "git:REF needs a commit, branch or tag, and a chart directory in a work tree",
         ));
     }
-    git::check_out(chart, commit).map(PreviousChart::Kept).map_err(|why| {
+    let check_out = || {
+        let git = Git::new(environment)?;
+        let commit = tree::commit(&git, chart, commit)?;
+        tree::check_out(&git, chart, (&commit, ""), tree::Links::Skip)
+    };
+    check_out().map(PreviousChart::Kept).map_err(|why| {
         refused(
             format!("git has no `{commit}` of this chart: {why}"),
             "in CI, fetch the commit first (`git fetch --depth 1 origin REF`)",

@@ -1,15 +1,21 @@
 //! The files that differ from a commit.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
+use crate::env::Environment;
 use crate::failure::Failure;
+use crate::git::Git;
 
 /// The files of the working tree that differ from the merge base with `since`, or from HEAD without it; also untracked ones.
 ///
 /// # Errors
 /// When this is no git repository, or there is no such commit.
-pub(super) fn files(folder: &Path, since: &str) -> Result<Vec<PathBuf>, Failure> {
+pub(super) fn files(folder: &Path, since: &str, environment: &Environment) -> Result<Vec<PathBuf>, Failure> {
+    let program = Git::new(environment).map_err(|error| failure("--changed needs git", &error))?;
+    let git = |folder: &Path, arguments: &[&str]| match program.run(Some(folder), arguments) {
+        Ok(captured) => Ok(String::from_utf8_lossy(&captured.stdout).into_owned()),
+        Err(error) => Err(error.reason()),
+    };
     let root = git(folder, &["rev-parse", "--show-toplevel"])
         .map_err(|error| failure("--changed needs a git repository", &error))?;
     let root = PathBuf::from(root.trim_end_matches(['\n', '\r']));
@@ -20,7 +26,7 @@ pub(super) fn files(folder: &Path, since: &str) -> Result<Vec<PathBuf>, Failure>
             .trim()
             .to_owned(),
     };
-    let changed = ["diff", "--no-ext-diff", "--no-renames", "--name-only", "-z", &base, "--"];
+    let changed = ["diff", "--no-renames", "--name-only", "-z", &base, "--"];
     let untracked = ["ls-files", "--others", "--exclude-standard", "-z"];
     let mut files = Vec::new();
     for arguments in [&changed[..], &untracked[..]] {
@@ -32,19 +38,4 @@ pub(super) fn files(folder: &Path, since: &str) -> Result<Vec<PathBuf>, Failure>
 
 fn failure(what: &str, error: &str) -> Failure {
     Failure::usage(format!("{what}: {error}"))
-}
-
-fn git(folder: &Path, arguments: &[&str]) -> Result<String, String> {
-    let output = Command::new("git")
-        .args(["--no-pager", "-c", "core.fsmonitor=false"])
-        .arg("-C")
-        .arg(folder)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| format!("cannot run git: {error}"))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    Err(String::from_utf8_lossy(&output.stderr).trim().trim_start_matches("fatal: ").to_owned())
 }

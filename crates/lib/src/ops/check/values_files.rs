@@ -25,7 +25,8 @@ pub(super) fn find(path: &Path, chart: &Chart) -> Result<Vec<ValuesFile>> {
             let name = format!("ci/{}", entry.file_name().to_string_lossy());
             if is_values_file(&name) {
                 let path = entry.path();
-                let text = fs::read(&path).map_err(|error| Error::Input(go_error_text(&path, &error)))?;
+                let text = pintle_chart::read_limited(&path, pintle_chart::MAX_TEXT)
+                    .map_err(|error| Error::Input(go_error_text(&path, &error)))?;
                 files.push(ValuesFile { name, text });
             }
         }

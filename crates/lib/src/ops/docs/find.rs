@@ -21,7 +21,7 @@ impl IgnoreRules {
         let root = folder.ancestors().find(|folder| folder.join(".git").exists());
         let folder = root.unwrap_or(&folder).to_owned();
         let path = folder.join(name);
-        let rules = match fs::read(&path) {
+        let rules = match pintle_chart::read_limited(&path, pintle_chart::MAX_TEXT) {
             Ok(text) => Rules::parse_plain(&text)
                 .map_err(|error| Error::Input(format!("{}: {error}", path.display())))?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Rules::default(),

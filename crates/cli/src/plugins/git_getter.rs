@@ -5,15 +5,14 @@
 //! packed.
 
 use std::path::{Component, Path};
-use std::process::{Command, Stdio};
 
 use pintle::ops::PackageRequest;
 use pintle::{OfflineSession, Silent};
 
-use super::process::look_path;
 use crate::env::Environment;
-use crate::failure::{Failure, reason};
-use crate::read;
+use crate::failure::Failure;
+use crate::git::Git;
+use crate::git::tree::{self, Found};
 
 const SCHEMES: [&str; 4] = ["git+https", "git+ssh", "git+file", "git+http"];
 
@@ -52,36 +51,48 @@ fn parse(url: &str) -> Result<GitSource<'_>, Failure> {
     Ok(GitSource { repository: rest[..at].to_owned(), path, reference })
 }
 
-/// Gets a file of a repository, or packs a chart of it.
+/// Gets a file of a repository, or packs a chart of it. Nothing is checked out: files are read from git's objects, and links
+/// that lead out of the chart are refused.
 ///
 /// # Errors
 ///
 /// URLs that are not understood, and when git fails.
 pub(crate) fn get(url: &str, environment: &Environment) -> Result<Vec<u8>, Failure> {
     let source = parse(url)?;
+    let told = |reason: String| Failure::run_time(format!("{url}: {reason}"));
     let folder = tempfile::tempdir_in(environment.temporary_folder())?;
     let clone = folder.path().join("clone");
     let target = clone.to_string_lossy().into_owned();
-    git(environment, None, &["clone", "--quiet", "--no-checkout", "--", &source.repository, &target])?;
+    let remotes = Git::with_remotes(environment).map_err(Failure::run_time)?;
+    remotes
+        .run(None, &["clone", "--quiet", "--no-checkout", "--", &source.repository, &target])
+        .map_err(|error| Failure::run_time(format!("git clone failed: {}", error.reason())))?;
+    let git = Git::new(environment).map_err(Failure::run_time)?;
     let reference = if source.reference.is_empty() { "HEAD" } else { source.reference };
-    let remote = format!("origin/{reference}");
-    git(environment, Some(&clone), &["checkout", "--quiet", "--detach", reference])
-        .or_else(|_| git(environment, Some(&clone), &["checkout", "--quiet", "--detach", &remote]))?;
-    let file = clone.join(source.path);
-    let inside =
-        file.canonicalize().is_ok_and(|file| clone.canonicalize().is_ok_and(|clone| file.starts_with(clone)));
-    if file.is_file() && inside {
-        return read::file(&file, read::MAX_STREAM)
-            .map_err(|error| Failure::run_time(format!("{url}: {}", reason(&error))));
-    }
-    if file.is_dir() && inside && file.join("Chart.yaml").is_file() {
-        return package(&file, folder.path());
-    }
-    let dir = file.parent().filter(|dir| source.path.ends_with(".tgz") && dir.join("Chart.yaml").is_file());
-    match dir {
-        Some(dir) => package(dir, folder.path()),
-        None => Err(Failure::run_time(format!("{url}: there is no `{}` in the repository", source.path))),
-    }
+    let commit = tree::commit(&git, &clone, reference)
+        .or_else(|_| tree::commit(&git, &clone, &format!("origin/{reference}")))
+        .map_err(|reason| told(format!("there is no `{reference}` in the repository: {reason}")))?;
+    let path = source.path.trim_end_matches('/');
+    let find = |path: &str| tree::find(&git, &clone, &commit, path).map_err(told);
+    let is_chart = |folder: &str| {
+        let manifest =
+            if folder.is_empty() { "Chart.yaml".to_owned() } else { format!("{folder}/Chart.yaml") };
+        Ok::<_, Failure>(matches!(find(&manifest)?, Found::File(_)))
+    };
+    let chart = match find(path)? {
+        Found::File(content) => return Ok(content),
+        Found::Folder if is_chart(path)? => path,
+        _ => {
+            // helm-git's name of an archive, which the repository does not have.
+            let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
+            if !path.ends_with(".tgz") || !is_chart(parent)? {
+                return Err(told(format!("there is no `{}` in the repository", source.path)));
+            }
+            parent
+        }
+    };
+    let files = tree::check_out(&git, &clone, (&commit, chart), tree::Links::Inside).map_err(told)?;
+    package(files.path(), folder.path())
 }
 
 fn package(chart: &Path, folder: &Path) -> Result<Vec<u8>, Failure> {
@@ -93,21 +104,6 @@ fn package(chart: &Path, folder: &Path) -> Result<Vec<u8>, Failure> {
     };
     let archive = pintle::ops::package(&OfflineSession::default(), &request, &mut Silent)?;
     Ok(std::fs::read(archive)?)
-}
-
-fn git(environment: &Environment, dir: Option<&Path>, args: &[&str]) -> Result<(), Failure> {
-    let program = look_path("git", environment).map_err(Failure::run_time)?;
-    let mut command = Command::new(program);
-    command.args(args).env("GIT_TERMINAL_PROMPT", "0").stdin(Stdio::null());
-    if let Some(dir) = dir {
-        command.current_dir(dir);
-    }
-    let output = command.output()?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let text = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
-    Err(Failure::run_time(format!("git {} failed: {text}", args[0])))
 }
 
 #[cfg(test)]
