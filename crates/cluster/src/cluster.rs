@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::offline::DiscardService;
 use crate::openapi::Schemas;
 use crate::rate_limit::RateLimiter;
+use crate::untrusted::{AllowedAddress, Limits};
 use crate::warning::Warnings;
 
 /// A connection to a Kubernetes cluster. Clones share caches and the rate limiter.
@@ -38,6 +39,7 @@ struct Inner {
     upstream: Option<Cluster>,
     /// Why the configuration is unusable, if that was known before the first request.
     config_error: Option<String>,
+    limits: Limits,
 }
 
 impl Cluster {
@@ -52,13 +54,25 @@ impl Cluster {
     }
 
     /// Prepares a connection from the text of a kubeconfig. Certificates, keys and tokens must be inline: programs and local
-    /// files are rejected, because the author of the text may not have access to them.
+    /// files are rejected, because the author of the text may not have access to them. Only addresses that `allowed` accepts
+    /// are connected to, and what the server sends is limited.
     ///
     /// # Errors
     /// When the text is not a kubeconfig, or refers to programs or files.
-    pub async fn from_kubeconfig(text: &str, user_agent: &str) -> Result<Self> {
-        let made = connect::client_of_text(text, user_agent).await?;
-        Ok(Self::assemble(made.client, made.address, made.namespace, None))
+    pub async fn from_kubeconfig(text: &str, user_agent: &str, allowed: AllowedAddress) -> Result<Self> {
+        let made = connect::client_of_text(text, user_agent, allowed).await?;
+        let cluster = Self::assemble(made.client, made.address, made.namespace, None);
+        Ok(cluster.with_limits(Limits::UNTRUSTED))
+    }
+
+    /// The same connection with other limits for answers.
+    pub(crate) fn with_limits(self, limits: Limits) -> Self {
+        Cluster { inner: Arc::new(Inner { limits, ..(*self.inner).clone() }) }
+    }
+
+    /// What the server may send at most.
+    pub(crate) fn limits(&self) -> Limits {
+        self.inner.limits
     }
 
     /// As [`Cluster::connect`], but an unusable configuration is only reported by the first request. So an invalid
@@ -162,6 +176,7 @@ impl Cluster {
             rest_mapping: RestMapping::Discovery,
             upstream: None,
             config_error: None,
+            limits: Limits::OWN,
         };
         Cluster { inner: Arc::new(inner) }
     }

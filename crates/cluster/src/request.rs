@@ -21,6 +21,8 @@ const MAX_BACKOFF: Duration = Duration::from_secs(30);
 /// How long a response may take to begin. The API server itself gives up after 60 seconds, so beyond this nothing
 /// will come.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(90);
+/// The longest body of an error that is read.
+const MAX_ERROR_BYTES: usize = 4 << 20;
 /// The longest line of a stream. A watch event holds one object, and etcd accepts far smaller ones.
 const MAX_LINE_BYTES: usize = 64 << 20;
 
@@ -175,9 +177,30 @@ impl Cluster {
             }
         };
         let code = answer.status().as_u16();
-        let collected = answer.into_body().collect().await;
-        let body = collected.map_err(|error| self.transport_error(request, &error))?.to_bytes();
+        let body = self.body(request, answer.into_body(), self.limits().response).await?;
         Ok(Response { code, body })
+    }
+
+    /// Reads a body of at most `limit` bytes, each part of which must come in time.
+    async fn body(&self, request: &Request, mut body: Body, limit: usize) -> Result<Bytes> {
+        let mut whole = BytesMut::new();
+        loop {
+            let frame = match tokio::time::timeout(RESPONSE_TIMEOUT, body.frame()).await {
+                Ok(None) => return Ok(whole.freeze()),
+                Ok(Some(frame)) => frame.map_err(|error| self.transport_error(request, &error))?,
+                Err(_) => {
+                    let silence = std::io::Error::from(std::io::ErrorKind::TimedOut);
+                    return Err(self.transport_error(request, &silence));
+                }
+            };
+            let Ok(data) = frame.into_data() else { continue };
+            if whole.len() + data.len() > limit {
+                let what = format!("{} {}", request.method, request.path);
+                let reason = format!("the server sends more than {limit} bytes");
+                return Err(Error::too_much(what, reason));
+            }
+            whole.extend_from_slice(&data);
+        }
     }
 
     /// Sends a request once; the body of the response is still to be read.
@@ -197,7 +220,7 @@ impl Cluster {
         }
         let header = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
         let retry_after = header.and_then(|value| value.parse().ok()).map(Duration::from_secs);
-        let body = answer.into_body().collect().await.map(http_body_util::Collected::to_bytes);
+        let body = self.body(request, answer.into_body(), MAX_ERROR_BYTES).await;
         let mut status = ApiStatus::parse(code.as_u16(), &body.unwrap_or_default());
         status.retry_after = retry_after.or(status.retry_after);
         Err(Error::Api(Box::new(status)))

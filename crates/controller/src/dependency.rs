@@ -24,7 +24,7 @@ pub(crate) async fn check(own: &Cluster, cluster: &Cluster, request: &HelmReques
             true => {
                 let found = own.get_by_name(&crds::helm_requests(), namespace, &dependency.name).await?;
                 let reason = match (&found, expression(dependency)) {
-                    (Some(object), Some(expression)) => evaluate(expression, request, object)?,
+                    (Some(object), Some(expression)) => evaluate(expression, request, object).await?,
                     _ => request_reason(found.as_ref()),
                 };
                 if reason.is_some()
@@ -79,7 +79,7 @@ async fn object_reason(
     let id = ObjectId::new(version, kind, namespace, &dependency.name);
     let Some(object) = cluster.get(&id).await? else { return Ok(Some("it does not exist".to_owned())) };
     if let Some(expression) = expression(dependency) {
-        return evaluate(expression, request, &object);
+        return evaluate(expression, request, &object).await;
     }
     let readiness = wait::ready(&object);
     Ok((readiness.status != wait::Status::Current).then_some(readiness.message))
@@ -90,11 +90,17 @@ fn expression(dependency: &Dependency) -> Option<&str> {
 }
 
 /// Why an expression does not hold; `None` if it does. A field that is still missing, such as a status, makes it false.
-fn evaluate(expression: &str, request: &HelmRequest, dependency: &Object) -> Result<Option<String>> {
+async fn evaluate(expression: &str, request: &HelmRequest, dependency: &Object) -> Result<Option<String>> {
     let own = serde_json::to_value(request).unwrap_or_default();
-    let dependency = serde_json::from_slice(&dependency.to_json()).unwrap_or_default();
-    evaluate_json(expression, own, dependency)
-        .map_err(|error| Error::InvalidSpec(format!("readyExpr `{expression}`: {error}")))
+    let dependency = dependency.to_json();
+    let text = expression.to_owned();
+    // On a thread that nobody else waits for: an expression may use its whole budget.
+    let evaluated = tokio::task::spawn_blocking(move || {
+        let dependency = serde_json::from_slice(&dependency).unwrap_or_default();
+        evaluate_json(&text, own, dependency)
+    });
+    let evaluated = evaluated.await.unwrap_or_else(|_| Err("it cannot be evaluated".to_owned()));
+    evaluated.map_err(|error| Error::InvalidSpec(format!("readyExpr `{expression}`: {error}")))
 }
 
 fn evaluate_json(
@@ -105,6 +111,9 @@ fn evaluate_json(
     match Expression::parse(expression)?.evaluate([("self", own), ("dep", dependency)])? {
         Evaluation::True => Ok(None),
         Evaluation::False => Ok(Some(format!("readyExpr `{expression}` is false"))),
+        Evaluation::MissingField(key) if key.is_empty() => {
+            Ok(Some("it does not have a field that readyExpr computes".to_owned()))
+        }
         Evaluation::MissingField(key) => Ok(Some(format!("it has no `{key}` yet"))),
         Evaluation::MissingVariable(name) => Err(format!("there is no `{name}`; there are self and dep")),
     }

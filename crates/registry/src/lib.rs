@@ -30,6 +30,7 @@
 //! # }
 //! ```
 
+pub mod address;
 mod artifact;
 mod auth;
 mod blob;

@@ -1,5 +1,7 @@
 //! The endpoints of the OCI distribution API, one function each.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, RANGE};
 use http::{Method, StatusCode, Uri};
@@ -13,8 +15,11 @@ use crate::manifest::{self, Descriptor, INDEX, MANIFEST_LIMIT, Manifest};
 use crate::name::{ImageName, Repository};
 use crate::transport::Answer;
 
-/// The maximum number of pages of a referrers list.
-const MAX_PAGES: usize = 64;
+/// The maximum number of pages of a list.
+const MAX_PAGES: usize = 10_000;
+
+/// The maximum number of referrers of a manifest.
+const MAX_REFERRERS: usize = 100_000;
 
 /// The result of a cross-repository mount.
 pub(crate) enum Mounted {
@@ -149,24 +154,27 @@ impl Client {
         repository: &Repository,
         digest: &Digest,
     ) -> Result<Vec<Descriptor>> {
-        let mut uri = self.address(repository, &format!("referrers/{digest}")).await?;
+        let mut pages = Pages::new(self.address(repository, &format!("referrers/{digest}")).await?);
         let mut found = Vec::new();
-        for page in 0..MAX_PAGES {
-            let call = Call::new(Method::GET, uri.clone(), Scope::Pull(repository.clone()));
+        while let Some(uri) = pages.current() {
+            let call = Call::new(Method::GET, uri, Scope::Pull(repository.clone()));
             let answer = self.call(&call.header(ACCEPT, INDEX)).await?;
             let is_list = answer.header("content-type").is_some_and(|kind| kind.starts_with(INDEX));
             if answer.status != StatusCode::OK || !is_list {
-                return if page == 0 { self.referrers_by_tag(repository, digest).await } else { Ok(found) };
+                let is_first = pages.read.is_empty();
+                return if is_first { self.referrers_by_tag(repository, digest).await } else { Ok(found) };
             }
             let next = answer.header("link").and_then(next_page).map(ToOwned::to_owned);
             let text = answer.content(MANIFEST_LIMIT).await?;
             let tree = pintle_tree::json::read_exact(&text).unwrap_or_default();
             let list = tree.get("manifests").and_then(Node::as_list).unwrap_or_default();
             found.extend(list.iter().filter_map(Descriptor::read));
-            match next.and_then(|next| joined(&uri, &next)) {
-                Some(next) => uri = next,
-                None => break,
+            let what = repository.at(digest.clone()).to_string();
+            if found.len() > MAX_REFERRERS {
+                let reason = format!("it has more than {MAX_REFERRERS} referrers");
+                return Err(Error::Size { what, reason });
             }
+            pages.advance(next.as_deref(), &what)?;
         }
         Ok(found)
     }
@@ -224,8 +232,41 @@ pub(crate) fn next_page(link: &str) -> Option<&str> {
     rest.replace('"', "").contains("rel=next").then_some(address)
 }
 
+/// The pages of a list, each of which names the next one. A registry must not lead in circles, or on for ever.
+pub(crate) struct Pages {
+    current: Option<Uri>,
+    read: BTreeSet<String>,
+}
+
+impl Pages {
+    pub(crate) fn new(first: Uri) -> Pages {
+        Pages { current: Some(first), read: BTreeSet::new() }
+    }
+
+    /// The page to read now; `None` after the last one.
+    pub(crate) fn current(&self) -> Option<Uri> {
+        self.current.clone()
+    }
+
+    /// Goes on to the page that the current one names.
+    pub(crate) fn advance(&mut self, next: Option<&str>, what: &str) -> Result<()> {
+        let Some(current) = self.current.take() else { return Ok(()) };
+        let bad = |reason: String| Error::Manifest { what: what.to_owned(), reason };
+        self.read.insert(current.to_string());
+        let Some(next) = next.and_then(|next| joined(&current, next)) else { return Ok(()) };
+        if self.read.contains(&next.to_string()) {
+            return Err(bad("a page of the list leads back to one that was read before".to_owned()));
+        }
+        if self.read.len() >= MAX_PAGES {
+            return Err(bad(format!("the list has more than {MAX_PAGES} pages")));
+        }
+        self.current = Some(next);
+        Ok(())
+    }
+}
+
 /// An address of the same registry; others are not followed.
-pub(crate) fn joined(from: &Uri, next: &str) -> Option<Uri> {
+fn joined(from: &Uri, next: &str) -> Option<Uri> {
     let path = match next.parse::<Uri>().ok()? {
         uri if uri.authority().is_none() || uri.authority() == from.authority() => {
             uri.path_and_query()?.to_string()

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::address::AddressCheck;
+
 /// Settings for one side of a copy.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -31,6 +33,9 @@ pub struct Settings {
     pub pause: Duration,
     /// The idle timeout: how long a connection may go without any traffic.
     pub idle_timeout: Duration,
+    /// Which addresses may be connected to; all if it is not set. A proxy resolves names itself, so behind one only
+    /// addresses in URLs are checked.
+    pub addresses: Option<AddressCheck>,
 }
 
 impl Default for Settings {
@@ -48,6 +53,7 @@ impl Default for Settings {
             retries: 5,
             pause: Duration::from_millis(500),
             idle_timeout: Duration::from_secs(60),
+            addresses: None,
         }
     }
 }

@@ -27,6 +27,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tower::Service;
 
+use crate::address::{AddressCheck, Refused, Resolver};
 use crate::error::{Error, Result};
 use crate::settings::Settings;
 use crate::tls;
@@ -105,11 +106,6 @@ impl Transport {
     /// # Errors
     /// When a file cannot be read or used.
     pub fn new(settings: &Settings) -> Result<Transport> {
-        let mut http = HttpConnector::new();
-        http.enforce_http(false);
-        http.set_connect_timeout(Some(CONNECT_TIMEOUT));
-        http.set_nodelay(true);
-        http.set_keepalive(Some(Duration::from_secs(60)));
         let proxies = &settings.proxies;
         let matcher = Matcher::builder()
             .http(proxies.http.clone())
@@ -120,7 +116,13 @@ impl Transport {
             .with_tls_config(tls::config(settings)?)
             .https_or_http()
             .enable_http1()
-            .wrap_connector(Dialer { http, matcher: std::sync::Arc::new(matcher) });
+            .wrap_connector(Dialer {
+                http: connector(settings.addresses.clone()),
+                // The user chose the proxies, so their addresses are not checked.
+                to_proxy: connector(None),
+                matcher: std::sync::Arc::new(matcher),
+                addresses: settings.addresses.clone(),
+            });
         let client = Client::builder(TokioExecutor::new())
             .pool_idle_timeout(Duration::from_secs(30))
             .pool_timer(TokioTimer::new())
@@ -222,14 +224,25 @@ impl Transport {
                     idle_timeout: self.idle_timeout,
                 })
             }
-            Err(error) => match self.lost_alert(uri, &error).await {
-                Some(alert) => Err(crate::go_words::of_alert(&alert)),
-                None => Err(crate::go_words::of(&error, uri).await),
-            },
+            Err(error) => Err(self.go_error(uri, &error).await),
+        }
+    }
+
+    async fn go_error(&self, uri: &Uri, error: &hyper_util::client::legacy::Error) -> String {
+        if let Some(refused) = Refused::find(error) {
+            return refused.to_string();
+        }
+        match self.lost_alert(uri, error).await {
+            Some(alert) => crate::go_words::of_alert(&alert),
+            None => crate::go_words::of(error, uri).await,
         }
     }
 
     async fn failure(&self, uri: &Uri, error: &hyper_util::client::legacy::Error) -> Error {
+        if let Some(refused) = Refused::find(error) {
+            // Not a network error, which would be retried.
+            return Error::Settings { what: shown(uri), reason: refused.to_string() };
+        }
         let mut reason = tls::certificate_problem(error)
             .map(|problem| crate::go_words::of_certificate(&problem, uri.host().unwrap_or_default()))
             .unwrap_or_else(|| innermost(error));
@@ -444,11 +457,23 @@ pub(crate) async fn error_body(mut answer: Answer) -> ErrorBody {
     }
 }
 
+/// Opens TCP connections to addresses that are allowed.
+fn connector(addresses: Option<AddressCheck>) -> HttpConnector<Resolver> {
+    let mut http = HttpConnector::new_with_resolver(Resolver::new(addresses));
+    http.enforce_http(false);
+    http.set_connect_timeout(Some(CONNECT_TIMEOUT));
+    http.set_nodelay(true);
+    http.set_keepalive(Some(Duration::from_secs(60)));
+    http
+}
+
 /// Opens connections, through a proxy if one applies.
 #[derive(Clone)]
 struct Dialer {
-    http: HttpConnector,
+    http: HttpConnector<Resolver>,
+    to_proxy: HttpConnector<Resolver>,
     matcher: std::sync::Arc<Matcher>,
+    addresses: Option<AddressCheck>,
 }
 
 impl Service<Uri> for Dialer {
@@ -461,22 +486,25 @@ impl Service<Uri> for Dialer {
     }
 
     fn call(&mut self, target: Uri) -> Self::Future {
+        let checked = self.addresses.as_ref().map_or(Ok(()), |addresses| addresses.check_literal(&target));
+        if let Err(refused) = checked {
+            return Box::pin(std::future::ready(Err(refused.into())));
+        }
         let host = target.authority().map_or("", |authority| authority.as_str());
         let proxy = if crate::settings::is_loopback(host) { None } else { self.matcher.intercept(&target) };
-        let mut http = self.http.clone();
         match proxy {
             None => {
-                let dial = http.call(target);
+                let dial = self.http.call(target);
                 Box::pin(async move { dial.await.map_err(Into::into) })
             }
-            Some(proxy) => Box::pin(through(proxy, http, target)),
+            Some(proxy) => Box::pin(through(proxy, self.to_proxy.clone(), target)),
         }
     }
 }
 
 async fn through(
     proxy: Intercept,
-    http: HttpConnector,
+    http: HttpConnector<Resolver>,
     target: Uri,
 ) -> std::result::Result<TokioIo<TcpStream>, BoxError> {
     match proxy.uri().scheme_str() {

@@ -13,6 +13,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use pintle_registry::address::AddressCheck;
 use pintle_registry::{Proxies, Transport};
 use pintle_tree::redact::redacted;
 
@@ -107,6 +108,7 @@ pub struct Getter {
     registries: Option<Registries>,
     progress: Option<DownloadProgress>,
     schemes: Option<Box<dyn SchemeGetter>>,
+    addresses: Option<AddressCheck>,
 }
 
 impl Getter {
@@ -120,7 +122,15 @@ impl Getter {
             registries: None,
             progress: None,
             schemes: None,
+            addresses: None,
         }
+    }
+
+    /// The same getter, which connects only to addresses that pass the check, also after redirects. The registries have
+    /// settings of their own.
+    #[must_use]
+    pub fn with_addresses(self, addresses: AddressCheck) -> Getter {
+        Getter { addresses: Some(addresses), ..self }
     }
 
     /// The same getter, which fetches charts from registries too.

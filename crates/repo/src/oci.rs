@@ -40,6 +40,7 @@ pub struct Registries {
     stored: OnceLock<Result<Arc<Client>>>,
     runtime: OnceLock<std::result::Result<Runtime, String>>,
     notices: Mutex<String>,
+    deadline: Option<std::time::Instant>,
 }
 
 impl Registries {
@@ -51,7 +52,15 @@ impl Registries {
             stored: OnceLock::new(),
             runtime: OnceLock::new(),
             notices: Mutex::default(),
+            deadline: None,
         }
+    }
+
+    /// The same registries, which fail everything after a moment. Each connection has a timeout of its own, but a registry
+    /// that sends a little now and then could go on for ever.
+    #[must_use]
+    pub fn with_deadline(self, deadline: std::time::Instant) -> Registries {
+        Registries { deadline: Some(deadline), ..self }
     }
 
     /// What Helm prints about the charts fetched since the last call.
@@ -72,7 +81,9 @@ impl Registries {
             Builder::new_current_thread().enable_all().build().map_err(|error| error.to_string())
         });
         let runtime = runtime.as_ref().map_err(|error| Error::Fetch(format!("cannot start: {error}")))?;
-        Ok(runtime.block_on(operation)?)
+        let Some(deadline) = self.deadline else { return Ok(runtime.block_on(operation)?) };
+        let ended = runtime.block_on(async { tokio::time::timeout_at(deadline.into(), operation).await });
+        Ok(ended.map_err(|_| Error::Fetch("the registry takes too long".to_owned()))??)
     }
 
     /// Notes what Helm prints about a chart that the user named. Helm prints nothing about charts named by an index.

@@ -47,6 +47,19 @@ impl Reconciliation<'_> {
         Ok(Requeue(None))
     }
 
+    /// Handles the deletion of a request whose spec cannot be decoded.
+    pub(super) async fn finalize_undecodable(&mut self, error: &Error) -> Result<Requeue> {
+        if !self.request.has_finalizer() {
+            return Ok(Requeue(None));
+        }
+        if self.request.annotation(DELETION_POLICY_ANNOTATION) == ORPHAN {
+            self.remove_finalizer().await?;
+            return Ok(Requeue(None));
+        }
+        let (step, message) = (error.step().to_owned(), error.to_string());
+        self.note_failed_deletion(LastError { step, message, ..LastError::default() }).await
+    }
+
     /// Finds the release of a request whose status has none. A controller that was killed may have installed it and not
     /// written the status.
     async fn find_unreported_release(&mut self) -> Result<()> {

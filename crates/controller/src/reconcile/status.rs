@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Reconciliation, Requeue};
 use crate::FIELD_MANAGER;
+use crate::address::with_advice;
 use crate::conditions::{DRIFTED, READY, RECONCILING, RELEASED, REMEDIATED, STALLED, TEST_SUCCESS};
 use crate::error::{Error, Result};
 use crate::events::{self, Kind, PendingEvent};
@@ -233,7 +234,7 @@ impl Reconciliation<'_> {
 
     /// Notes an error that did not come from an action, and returns the delay before the next try.
     fn note_error(&mut self, error: &Error) -> Duration {
-        let text = error.to_string();
+        let text = with_advice(error.to_string());
         let is_new = self.status.condition(READY).is_none_or(|ready| ready.message != text);
         self.condition(READY, false, error.reason(), &text);
         self.status.phase = Phase::Failed;
@@ -304,7 +305,8 @@ impl Reconciliation<'_> {
                 written => return written.map(Some),
             };
             let found = cluster.get_raw(&crds::helm_requests(), &id.namespace, &id.name).await?;
-            let found = found.and_then(|body| serde_json::from_slice::<HelmRequest>(&body).ok());
+            let found = found.and_then(|body| HelmRequest::decode(&body).ok());
+            let found = found.map(|read| read.unwrap_or_else(|undecodable| undecodable.request));
             match found {
                 Some(now) if now.status.clone().unwrap_or_default() == self.written => {
                     self.request.metadata.resource_version = now.metadata.resource_version;
