@@ -40,7 +40,11 @@ struct Inner {
     /// Why the configuration is unusable, if that was known before the first request.
     config_error: Option<String>,
     limits: Limits,
+    on_wait: Option<OnWait>,
 }
+
+/// Called with the server and the time before a long pause that it asked for.
+type OnWait = Arc<dyn Fn(&str, std::time::Duration) + Send + Sync>;
 
 impl Cluster {
     /// Prepares a connection as kubectl and Helm resolve it. Nothing is sent yet.
@@ -68,6 +72,22 @@ impl Cluster {
     /// The same connection with other limits for answers.
     pub(crate) fn with_limits(self, limits: Limits) -> Self {
         Cluster { inner: Arc::new(Inner { limits, ..(*self.inner).clone() }) }
+    }
+
+    /// The same connection, which calls a function with the address of the server before it waits for seconds because the
+    /// server asks for it (`Retry-After`).
+    #[must_use]
+    pub fn with_wait_notice(
+        self,
+        notice: impl Fn(&str, std::time::Duration) + Send + Sync + 'static,
+    ) -> Self {
+        Cluster { inner: Arc::new(Inner { on_wait: Some(Arc::new(notice)), ..(*self.inner).clone() }) }
+    }
+
+    pub(crate) fn notify_wait(&self, pause: std::time::Duration) {
+        if let Some(notice) = &self.inner.on_wait {
+            notice(&self.inner.address, pause);
+        }
     }
 
     /// What the server may send at most.
@@ -177,6 +197,7 @@ impl Cluster {
             upstream: None,
             config_error: None,
             limits: Limits::OWN,
+            on_wait: None,
         };
         Cluster { inner: Arc::new(inner) }
     }

@@ -18,6 +18,10 @@ const MAX_THROTTLED_ATTEMPTS: u32 = 10;
 const MAX_ATTEMPTS: u32 = 4;
 /// The upper limit for the delay between attempts, whatever `Retry-After` says.
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
+/// How long one request may wait for its attempts in all.
+const MAX_WAIT: Duration = Duration::from_secs(120);
+/// Pauses from this length are reported.
+const REPORTED_WAIT: Duration = Duration::from_secs(2);
 /// How long a response may take to begin. The API server itself gives up after 60 seconds, so beyond this nothing
 /// will come.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(90);
@@ -142,6 +146,13 @@ pub struct Response {
     pub body: Bytes,
 }
 
+/// The attempts of one request so far.
+#[derive(Default)]
+struct Retries {
+    sent: u32,
+    waited: Duration,
+}
+
 /// How a failed request is retried.
 struct RetryPolicy {
     delay: Duration,
@@ -154,18 +165,28 @@ impl Cluster {
     /// # Errors
     /// The last error.
     pub async fn send(&self, request: &Request) -> Result<Response> {
-        let mut sent = 0;
+        let mut retries = Retries::default();
         loop {
-            sent += 1;
-            let error = match self.attempt(request).await {
+            match self.attempt(request).await {
                 Ok(response) => return Ok(response),
-                Err(error) => error,
-            };
-            match retry_policy(request, &error, sent) {
-                Some(policy) if sent < policy.max_attempts => tokio::time::sleep(policy.delay).await,
-                _ => return Err(error),
+                Err(error) => self.before_retry(request, error, &mut retries).await?,
             }
         }
+    }
+
+    /// Waits before a failed request is sent again, or returns the error if it is not.
+    async fn before_retry(&self, request: &Request, error: Error, retries: &mut Retries) -> Result<()> {
+        retries.sent += 1;
+        let Some(policy) = retry_policy(request, &error, retries.sent) else { return Err(error) };
+        retries.waited += policy.delay;
+        if retries.sent >= policy.max_attempts || retries.waited > MAX_WAIT {
+            return Err(error);
+        }
+        if policy.delay >= REPORTED_WAIT {
+            self.notify_wait(policy.delay);
+        }
+        tokio::time::sleep(policy.delay).await;
+        Ok(())
     }
 
     async fn attempt(&self, request: &Request) -> Result<Response> {
@@ -234,9 +255,8 @@ impl Cluster {
         let mut request = request.clone();
         // A compressed stream arrives in blocks rather than line by line.
         request.uncompressed = true;
-        let mut sent = 0;
+        let mut retries = Retries::default();
         loop {
-            sent += 1;
             match self.open(&request).await {
                 Ok(answer) => {
                     let address = format!("{}{}", self.address(), request.path);
@@ -248,10 +268,7 @@ impl Cluster {
                         address,
                     });
                 }
-                Err(error) => match retry_policy(&request, &error, sent) {
-                    Some(policy) if sent < policy.max_attempts => tokio::time::sleep(policy.delay).await,
-                    _ => return Err(error),
-                },
+                Err(error) => self.before_retry(&request, error, &mut retries).await?,
             }
         }
     }
@@ -368,5 +385,23 @@ impl Lines {
 
     pub(crate) fn transport_error(&self, cause: &str) -> Error {
         Error::Transport { verb: "Get".into(), url: self.address.clone(), cause: cause.into(), sent: true }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn all_pauses_of_a_request_together_have_a_limit() {
+        let cluster = Cluster::offline("default".to_owned());
+        let busy = || {
+            let mut status = ApiStatus::parse(429, b"");
+            status.retry_after = Some(Duration::from_secs(3600));
+            Error::Api(Box::new(status))
+        };
+        let mut retries = Retries { sent: 3, waited: Duration::from_secs(100) };
+        let outcome = cluster.before_retry(&Request::get("/"), busy(), &mut retries).await;
+        assert!(outcome.is_err(), "100 seconds and 30 more are too much");
     }
 }

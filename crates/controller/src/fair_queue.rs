@@ -69,7 +69,9 @@ impl FairQueue {
 
     /// Gives free workers to those whose turn it is.
     fn dispatch(self: &Rc<Self>) {
-        while let Some((sender, namespace)) = self.state.borrow_mut().next() {
+        loop {
+            let next = self.state.borrow_mut().next();
+            let Some((sender, namespace)) = next else { return };
             // A permit that nobody takes any more comes back when it is dropped.
             let permit = Permit { queue: Rc::clone(self), namespace };
             let refused = sender.send(permit);

@@ -32,11 +32,7 @@ pub(crate) async fn compose(
             None => Some(files.get(reference).await?),
         };
         let Some(bytes) = found else { continue };
-        total += bytes.len();
-        if total > MAX_SOURCES {
-            let text = format!("valuesFrom: the values have more than {MAX_SOURCES} bytes together");
-            return Err(Error::Values(text));
-        }
+        total = add_size(total, bytes.len())?;
         sources.push((reference.clone(), bytes));
     }
     let inline = serde_json::to_vec(&request.spec.values);
@@ -44,6 +40,14 @@ pub(crate) async fn compose(
     // Megabytes of YAML take a while, in which other requests go on.
     let merged = tokio::task::spawn_blocking(move || merge_all(&sources, &inline)).await;
     merged.unwrap_or_else(|_| Err(Error::Values("the values cannot be read".to_owned())))
+}
+
+/// Adds the size of a source to that of the others.
+fn add_size(total: usize, size: usize) -> Result<usize> {
+    match total.saturating_add(size) {
+        total if total <= MAX_SOURCES => Ok(total),
+        _ => Err(Error::Values(format!("valuesFrom: the values have more than {MAX_SOURCES} bytes together"))),
+    }
 }
 
 /// Merges sources in their order, then the values of the request, then what goes to a path.
@@ -129,5 +133,18 @@ pub(crate) fn describe(reference: &ValuesReference) -> String {
     match (reference.object_kind(), reference.url.as_deref()) {
         (Some(kind), _) => format!("valuesFrom {} {}", kind.as_str(), reference.name),
         (None, url) => format!("valuesFrom {}", redacted(url.unwrap_or_default())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_sources_of_values_together_have_a_limit() {
+        let total = add_size(0, MAX_SOURCES - 10).expect("it fits");
+        assert!(add_size(total, 10).is_ok());
+        let error = add_size(total, 11).expect_err("it is too much").to_string();
+        assert!(error.contains("bytes together"), "{error}");
     }
 }

@@ -8,5 +8,6 @@ mod interrupted;
 mod lifecycle;
 mod options;
 mod process;
+mod program;
 mod sources;
 mod support;

@@ -20,6 +20,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use pintle_time::{GoTime, Zone};
 use pintle_tree::Node;
 use tokio::fs::File;
 use tokio::io::AsyncReadExt as _;
@@ -31,6 +32,9 @@ use crate::address::{AddressCheck, Refused, Resolver};
 use crate::error::{Error, Result};
 use crate::settings::Settings;
 use crate::tls;
+
+/// The layout of dates in headers.
+const HTTP_DATE: &str = "Mon, 02 Jan 2006 15:04:05 GMT";
 
 /// The error type that hyper expects.
 pub(crate) type BoxError = Box<dyn StdError + Send + Sync>;
@@ -345,6 +349,20 @@ impl Answer {
     /// A header, if it is there and readable.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
+    }
+
+    /// Whether what came may still change without a change of its `Last-Modified`, which has whole seconds: then it is no
+    /// validator, and neither is an `ETag` that servers make from it (RFC 9110, 8.8.2.2).
+    pub fn may_change_unnoticed(&self) -> bool {
+        let time = |name: &str| {
+            let text = self.header(name)?;
+            GoTime::parse(HTTP_DATE, text, &Zone::utc()).ok().map(|time| time.unix())
+        };
+        match (time("last-modified"), time("date")) {
+            (Some(modified), Some(now)) => now - modified < 2,
+            (Some(_), None) => true,
+            (None, _) => false,
+        }
     }
 
     /// The next piece of the body.

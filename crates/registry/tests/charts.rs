@@ -10,7 +10,7 @@ use pintle_registry::chart::{
     WantedParts, WantedProvenance,
 };
 use pintle_registry::address::AddressCheck;
-use pintle_registry::{Client, Digest, Error, Settings, Silent};
+use pintle_registry::{Client, Digest, Error, Settings, Silent, WaitNotice};
 
 use crate::support::fake::{Behavior, Fake, Fault, Reply};
 use crate::support::program::distribution;
@@ -182,6 +182,22 @@ async fn a_list_of_referrers_that_leads_back_to_itself_ends() {
     let repository = ChartReference::parse(&format!("{}/charts/web", fake.host)).unwrap().repository;
     let error = client().chart_signatures(&repository, &Digest::of(b"x")).await.unwrap_err().to_string();
     assert!(error.contains("leads back to one that was read before"), "{error}");
+}
+
+#[tokio::test]
+async fn a_long_pause_that_a_registry_asks_for_is_reported_and_limited() {
+    let fake = Fake::start(|_| Behavior::Instead(Reply::new(429).with("Retry-After", "3600")));
+    let pauses = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let noticed = Arc::clone(&pauses);
+    let notice = WaitNotice::new(move |host, pause| {
+        noticed.lock().unwrap().push((host.to_owned(), pause.as_secs()));
+    });
+    let settings = Settings { on_wait: Some(notice), plain_http: true, ..Settings::default() };
+    let client = Arc::new(Client::new(settings).unwrap());
+    let repository = ChartReference::parse(&format!("{}/charts/web", fake.host)).unwrap().repository;
+    let asked = client.chart_versions(&repository);
+    assert!(tokio::time::timeout(std::time::Duration::from_millis(500), asked).await.is_err(), "it waits");
+    assert_eq!(*pauses.lock().unwrap(), [("127.0.0.1".to_owned(), 60)]);
 }
 
 #[tokio::test]

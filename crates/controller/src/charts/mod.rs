@@ -1,6 +1,7 @@
 //! Charts by their digest. Resolved references are cached for a while, so that a thousand requests for one chart query its
 //! repository once, and loaded charts are shared between them.
 
+mod disk;
 mod verify;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -31,6 +32,8 @@ const MAX_LOADED: usize = 32;
 const MAX_RESOLVED: usize = 4096;
 /// How long a request to a repository may take.
 const TIMEOUT: Duration = Duration::from_secs(120);
+/// The largest index or archive, in bytes.
+const MAX_DOWNLOAD: u64 = 64 << 20;
 /// How long all requests to a registry may take together.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(300);
 
@@ -189,12 +192,13 @@ impl Charts {
             let agent = concat!("pintle-controller/", env!("CARGO_PKG_VERSION"));
             let registries = registries.with_deadline(deadline);
             let getter = Getter::new(proxies, TIMEOUT, agent).with_registries(registries);
-            let getter = getter.with_addresses(addresses);
+            let getter = getter.with_addresses(addresses).with_max_bytes(MAX_DOWNLOAD);
             let resolver =
                 Resolver { folders, getter: &getter, skip_digest: false, needs_all_indexes: false };
             let failed = |error: pintle::repo::Error| Error::Chart(describe_error(&error));
             let resolved = resolver.resolve(&wanted).map_err(failed)?;
             let fetched = resolver.fetch(&resolved).map_err(failed)?;
+            disk::prune(&resolver.folders.content_cache, disk::MAX_CACHE, &fetched.path);
             if let Some(Key::Pgp(keyring)) = &signer {
                 verify::pgp(&resolver, &resolved, &fetched, keyring)?;
             }
