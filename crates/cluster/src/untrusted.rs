@@ -111,7 +111,8 @@ impl Service<Uri> for Dialer {
 
     fn call(&mut self, target: Uri) -> Self::Future {
         let checked = self.check.check_literal(&target);
-        let checked = checked.and_then(|()| self.proxy.as_ref().map_or(Ok(()), |uri| self.check.check_literal(uri)));
+        let checked =
+            checked.and_then(|()| self.proxy.as_ref().map_or(Ok(()), |uri| self.check.check_literal(uri)));
         if let Err(refused) = checked {
             return Box::pin(std::future::ready(Err(refused.into())));
         }
@@ -123,7 +124,10 @@ impl Service<Uri> for Dialer {
                 (None, _) => Ok(http.call(target).await?),
                 (Some(proxy), "http") => Ok(Tunnel::new(proxy, http).call(target).await?),
                 (Some(proxy), "socks5") => Ok(SocksV5::new(proxy, http).call(target).await?),
-                _ => Err(format!("a proxy with the scheme `{scheme}` cannot be used; use http or socks5").into()),
+                _ => {
+                    Err(format!("a proxy with the scheme `{scheme}` cannot be used; use http or socks5")
+                        .into())
+                }
             }
         })
     }
@@ -219,21 +223,23 @@ mod tests {
         assert_eq!(answer.expect("an answer").body, "{}");
         assert!(head.starts_with("GET /base/version HTTP/1.1\r\n"), "{head}");
         let lower = head.to_ascii_lowercase();
-        assert!(lower.contains("authorization: bearer secret") && lower.contains("user-agent: agent/1"), "{head}");
+        assert!(
+            lower.contains("authorization: bearer secret") && lower.contains("user-agent: agent/1"),
+            "{head}"
+        );
     }
 
     /// A cluster whose server answers everything in this way.
     fn answering(body: &'static str, limits: Limits) -> Cluster {
-        let answer = move |_| {
-            std::future::ready(http::Response::new(Body::from(body.as_bytes().to_vec())))
-        };
+        let answer = move |_| std::future::ready(http::Response::new(Body::from(body.as_bytes().to_vec())));
         Cluster::from_service_fn(answer, "default").with_limits(limits)
     }
 
     #[tokio::test]
     async fn an_answer_and_a_list_have_an_end() {
         let limits = Limits { response: 10, list: 1000 };
-        let error = answering("0123456789a", limits).send(&Request::get("/")).await.expect_err("it is too long");
+        let error =
+            answering("0123456789a", limits).send(&Request::get("/")).await.expect_err("it is too long");
         assert!(error.to_string().contains("more than 10 bytes"), "{error}");
         let list = r#"{"kind":"List","metadata":{"continue":"again"},"items":[]}"#;
         let resource = crate::Resource::new("", "v1", "ConfigMap", "configmaps");

@@ -44,7 +44,9 @@ impl AddressRules {
                 host if host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte)) => {
                     hosts.push(normalized(host));
                 }
-                other => return Err(format!("`{other}` is neither a network, nor an address, nor a host name")),
+                other => {
+                    return Err(format!("`{other}` is neither a network, nor an address, nor a host name"));
+                }
             }
         }
         rules.networks = Arc::new(networks);

@@ -16,10 +16,10 @@ use futures::stream::LocalBoxStream;
 use futures::{FutureExt as _, Stream, StreamExt as _};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::core::PartialObjectMeta;
-use kube::{Api, Resource as _, ResourceExt as _};
 use kube::runtime::controller::{Action, Config as QueueConfig};
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::{WatchStreamExt as _, applier, reflector, watcher};
+use kube::{Api, Resource as _, ResourceExt as _};
 use pintle::cluster::{Cluster, crds};
 use pintle::repo::Proxies;
 use pintle::{Cancel, LeaseHolder, SystemClock};
@@ -402,8 +402,7 @@ impl Worker {
         let mut failures = self.failures.borrow_mut();
         let count = failures.entry(head.uid().unwrap_or_default()).or_default();
         *count += 1;
-        let attributes =
-            vec![("namespace", head.namespace().unwrap_or_default()), ("name", head.name_any())];
+        let attributes = vec![("namespace", head.namespace().unwrap_or_default()), ("name", head.name_any())];
         let message = format!("cannot read the request or write its status: {error}").into();
         (self.reconciler.log)(&LogLine { level: LogLevel::Warn, message, attributes });
         Action::requeue(Duration::from_secs(1 << (*count).min(8)))

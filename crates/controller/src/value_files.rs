@@ -45,7 +45,8 @@ impl ValueFiles {
         if let Some(bytes) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).get(&known) {
             return Ok(bytes.clone());
         }
-        let failed = |text: String| Error::Values(format!("{}: {}", describe(reference), describe_error(&text)));
+        let failed =
+            |text: String| Error::Values(format!("{}: {}", describe(reference), describe_error(&text)));
         let bytes = match url.strip_prefix("oci://") {
             Some(name) => self.artifact(name, &digest, reference.key()).await,
             None => self.download(url.clone(), &digest).await,
@@ -90,7 +91,8 @@ impl ValueFiles {
         let client = Arc::new(Client::new(settings).map_err(text)?);
         // A registry that sends a little now and then would otherwise take as long as it likes.
         let read = tokio::time::timeout(TIMEOUT, client.artifact_file(&name, file, MAX_FILE)).await;
-        let bytes = read.map_err(|_| format!("the registry takes more than {} seconds", TIMEOUT.as_secs()))?;
+        let bytes =
+            read.map_err(|_| format!("the registry takes more than {} seconds", TIMEOUT.as_secs()))?;
         Ok(bytes.map_err(text)?.to_vec())
     }
 }

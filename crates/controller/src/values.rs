@@ -46,21 +46,23 @@ pub(crate) async fn compose(
 fn add_size(total: usize, size: usize) -> Result<usize> {
     match total.saturating_add(size) {
         total if total <= MAX_SOURCES => Ok(total),
-        _ => Err(Error::Values(format!("valuesFrom: the values have more than {MAX_SOURCES} bytes together"))),
+        _ => {
+            Err(Error::Values(format!("valuesFrom: the values have more than {MAX_SOURCES} bytes together")))
+        }
     }
 }
 
 /// Merges sources in their order, then the values of the request, then what goes to a path.
 fn merge_all(sources: &[(ValuesReference, Vec<u8>)], inline: &[u8]) -> Result<Map<Node>> {
-    let has_path = |reference: &ValuesReference| reference.target_path.as_deref().is_some_and(|path| !path.is_empty());
+    let has_path =
+        |reference: &ValuesReference| reference.target_path.as_deref().is_some_and(|path| !path.is_empty());
     let mut values = Map::new();
     for (reference, bytes) in sources.iter().filter(|(reference, _)| !has_path(reference)) {
         let read = pintle_yaml::read_values(bytes);
         let read = read.map_err(|error| Error::Values(format!("{}: {error}", describe(reference))))?;
         values = merge::merge(values, read);
     }
-    let inline =
-        json::read_map(inline).map_err(|error| Error::Values(format!("spec.values: {error}")))?;
+    let inline = json::read_map(inline).map_err(|error| Error::Values(format!("spec.values: {error}")))?;
     values = merge::merge(values, inline);
     for (reference, bytes) in sources.iter().filter(|(reference, _)| has_path(reference)) {
         assign(reference, bytes, &mut values)?;

@@ -67,7 +67,9 @@ async fn a_request_that_cannot_be_decoded_any_more_can_be_deleted_by_leaving_its
             test.delete("helm.sh/v3", "HelmRequest", "web").await;
             until("the reason is reported", async || {
                 let found = test.object("web").await.unwrap();
-                found["status"]["lastError"]["message"].as_str().is_some_and(|text| text.contains("spec.values"))
+                found["status"]["lastError"]["message"]
+                    .as_str()
+                    .is_some_and(|text| text.contains("spec.values"))
             })
             .await;
             test.annotate("web", &[("helm.sh/deletion-policy", "orphan")]).await;
@@ -188,8 +190,9 @@ async fn an_expression_that_computes_without_end_is_the_fault_of_its_request() {
     let deep = format!("{}true{}", "(".repeat(2_040), ")".repeat(2_040));
     let growing = format!("['xxxxxxxxxxxxxxxx']{}.size() == 1", ".map(y, y+y)".repeat(30));
     for (name, expression) in [("nested", nested), ("deep", deep), ("growing", growing)] {
-        let spec =
-            format!("dependsOn: [{{apiVersion: v1, kind: ConfigMap, name: gate, readyExpr: \"{expression}\"}}]");
+        let spec = format!(
+            "dependsOn: [{{apiVersion: v1, kind: ConfigMap, name: gate, readyExpr: \"{expression}\"}}]"
+        );
         test.request(name, &spec).await;
         test.reconcile(&controller, name).await;
         let (_, reason, message) = test.ready(name).await;
@@ -222,11 +225,22 @@ async fn urls_of_requests_do_not_lead_to_this_machine() {
     let mut number = 0;
     for host in ["127.0.0.1", "localhost", "127.1", "2130706433", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0"] {
         for (chart, spec) in [
-            ("", format!("valuesFrom: [{{kind: URL, url: 'http://{host}:{port}/values.yaml', digest: '{stolen}'}}]")),
-            ("", format!("valuesFrom: [{{kind: URL, url: 'oci://{host}:{port}/values', digest: '{stolen}'}}]")),
+            (
+                "",
+                format!(
+                    "valuesFrom: [{{kind: URL, url: 'http://{host}:{port}/values.yaml', digest: '{stolen}'}}]"
+                ),
+            ),
+            (
+                "",
+                format!("valuesFrom: [{{kind: URL, url: 'oci://{host}:{port}/values', digest: '{stolen}'}}]"),
+            ),
             (&*format!("{{url: 'http://{host}:{port}/web-1.0.0.tgz'}}"), String::new()),
             (&*format!("{{repository: 'http://{host}:{port}', name: web}}"), String::new()),
-            (&*format!("{{url: 'oci://{host}:{port}/charts/web', version: 1.0.0, plainHTTP: true}}"), String::new()),
+            (
+                &*format!("{{url: 'oci://{host}:{port}/charts/web', version: 1.0.0, plainHTTP: true}}"),
+                String::new(),
+            ),
         ] {
             number += 1;
             let name = format!("r{number}");
@@ -264,7 +278,8 @@ async fn redirects_are_checked_hop_by_hop() {
     test.request("good", &spec("values.yaml")).await;
     test.until_ready(&controller, "good").await;
     assert_eq!(test.text("good").await.as_deref(), Some("stolen"), "the host itself is allowed");
-    let other = format!("{{kind: URL, url: 'http://localhost:{port}/moved', digest: 'sha256:{}'}}", "1".repeat(64));
+    let other =
+        format!("{{kind: URL, url: 'http://localhost:{port}/moved', digest: 'sha256:{}'}}", "1".repeat(64));
     test.request("moved", &format!("valuesFrom: [{other}]")).await;
     test.reconcile(&controller, "moved").await;
     let message = test.ready("moved").await.2;
@@ -294,4 +309,18 @@ async fn the_server_of_a_kubeconfig_is_checked_like_any_url() {
     test.reconcile(&controller, "web").await;
     let message = test.ready("web").await.2;
     assert!(message.contains("which is not a public address"), "{message}");
+}
+
+#[tokio::test]
+async fn an_error_of_megabytes_is_cut_and_reported() {
+    let test = TestCluster::new().await;
+    let (controller, _) = test.controller();
+    test.chart("1.0.0", &[("templates/a.yaml", r#"{{ fail (repeat 2000000 "x") }}"#)]).await;
+    test.request("web", "interval: 1m").await;
+    test.reconcile(&controller, "web").await;
+    let (_, reason, message) = test.ready("web").await;
+    assert_eq!(reason, "InstallFailed");
+    assert!(message.contains("xxxx") && message.len() < 5_000, "{}", message.len());
+    let error = test.read("web").await.unwrap().status.unwrap().last_error.unwrap();
+    assert!(error.message.len() < 5_000, "{}", error.message.len());
 }

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::Arc;
 
+use pintle_registry::address::AddressCheck;
 use pintle_registry::chart::{
     CONFIG, CONTENT, ChartContent, ChartPush, ChartReference, LEGACY_CONTENT, PROVENANCE, PulledChart,
     WantedParts, WantedProvenance,
 };
-use pintle_registry::address::AddressCheck;
 use pintle_registry::{Client, Digest, Error, Settings, Silent, WaitNotice};
 
 use crate::support::fake::{Behavior, Fake, Fault, Reply};

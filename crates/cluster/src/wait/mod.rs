@@ -169,7 +169,8 @@ impl<'c> Waiter<'c> {
             return self.own_readiness(object);
         };
         let (rules, object) = (Arc::clone(rules), object.clone());
-        let computed = tokio::task::spawn_blocking(move || readiness::by_rules(rules.as_ref(), &object)).await;
+        let computed =
+            tokio::task::spawn_blocking(move || readiness::by_rules(rules.as_ref(), &object)).await;
         computed.unwrap_or_else(|_| Some(Readiness::unknown()))
     }
 

@@ -51,11 +51,12 @@ mod tests {
             fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
             fs::write(&path, [0; 100]).expect("it can be written");
             let file = fs::File::options().write(true).open(&path).expect("it is there");
-            file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000 - age)).expect("it has a time");
+            file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000 - age))
+                .expect("it has a time");
             path
         };
-        let [oldest, old, new, latest] =
-            [("aa1.tgz", 30), ("bb1.tgz", 20), ("bb2.tgz", 10), ("aa2.tgz", 40)].map(|(name, age)| write(name, age));
+        let [oldest, old, new, latest] = [("aa1.tgz", 30), ("bb1.tgz", 20), ("bb2.tgz", 10), ("aa2.tgz", 40)]
+            .map(|(name, age)| write(name, age));
         prune(root.path(), 400, &latest);
         assert!(oldest.exists(), "everything fits");
         prune(root.path(), 250, &latest);

@@ -124,7 +124,9 @@ fn describe(error: &ExecutionError) -> String {
         ExecutionError::InvalidArgumentCount { .. } | ExecutionError::MissingArgumentOrTarget => {
             error.to_string()
         }
-        ExecutionError::DivisionByZero(_) | ExecutionError::RemainderByZero(_) => "it divides by zero".to_owned(),
+        ExecutionError::DivisionByZero(_) | ExecutionError::RemainderByZero(_) => {
+            "it divides by zero".to_owned()
+        }
         ExecutionError::Overflow(operator, ..) => format!("`{operator}` overflows"),
         ExecutionError::IndexOutOfBounds(_) => "an index is out of bounds".to_owned(),
         ExecutionError::DuplicateKey(_) => "a map has a key twice".to_owned(),
@@ -361,7 +363,9 @@ fn charge(expression: &mut IdedExpr) {
         Expr::Select(select) => select.test,
         Expr::Call(call) => {
             let name = call.func_name.as_str();
-            [CHARGE, CHARGE_RECEIVER].contains(&name) || SCALAR.contains(&name) || name == operators::LOGICAL_NOT
+            [CHARGE, CHARGE_RECEIVER].contains(&name)
+                || SCALAR.contains(&name)
+                || name == operators::LOGICAL_NOT
         }
         _ => false,
     };

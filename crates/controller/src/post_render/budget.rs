@@ -43,11 +43,14 @@ impl Budget {
     /// When there is not enough left.
     pub(super) fn charge(&self, bytes: usize) -> Result<(), String> {
         let cost = bytes as u64;
-        let taken = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(cost));
+        let taken =
+            self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(cost));
         match taken {
             Ok(_) => Ok(()),
-            Err(_) => Err("the post-renderers need too much work; use fewer or smaller patches, and narrower targets"
-                .to_owned()),
+            Err(_) => Err(
+                "the post-renderers need too much work; use fewer or smaller patches, and narrower targets"
+                    .to_owned(),
+            ),
         }
     }
 }

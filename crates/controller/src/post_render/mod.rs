@@ -391,7 +391,8 @@ spec: {ports: [{port: 80, name: http}]}
         let bomb = operations(28, |number| format!("{{op: copy, from: /spec, path: /spec/x{number}}}"));
         let error = patched(&bomb, deployment()).expect_err("2^28 copies");
         assert!(error.contains("makes the object larger than"), "{error}");
-        let few = operations(3, |number| format!("{{op: copy, from: /spec/replicas, path: /spec/x{number}}}"));
+        let few =
+            operations(3, |number| format!("{{op: copy, from: /spec/replicas, path: /spec/x{number}}}"));
         assert!(patched(&few, deployment()).expect("it is small").contains("x2: 1"));
         let wrong = "[{op: add, path: /spec/a, value: 1}, {op: remove, path: /spec/nothing}]";
         let error = patched(wrong, deployment()).expect_err("there is no such field");

@@ -91,7 +91,7 @@ impl Reconciliation<'_> {
         let is_new = self.status.condition(READY).is_none_or(|ready| ready.message != text);
         self.status.failures = self.status.failures.saturating_add(1);
         self.condition(READY, false, "UninstallFailed", &text);
-        self.status.last_error = Some(LastError { time: self.now(), ..error });
+        self.note_last_error(error);
         if is_new {
             self.publish(Kind::Warning, "UninstallFailed", "uninstall", &text);
         }

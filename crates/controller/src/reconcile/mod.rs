@@ -120,7 +120,12 @@ impl Reconciler {
         done
     }
 
-    fn count_reconciliation(&self, reconciliation: &Reconciliation<'_>, done: &Result<Requeue>, begin: Instant) {
+    fn count_reconciliation(
+        &self,
+        reconciliation: &Reconciliation<'_>,
+        done: &Result<Requeue>,
+        begin: Instant,
+    ) {
         let outcome = match done {
             Err(_) => "error",
             Ok(_) if reconciliation.status.is_true(READY) => "ready",

@@ -225,7 +225,8 @@ mod tests {
         assert!(wrong.reason.starts_with("spec.maxHistory: "), "{}", wrong.reason);
         assert_eq!((wrong.request.name(), wrong.request.generation()), ("web", 3));
         assert_eq!(wrong.request.status.expect("a status").failures, 2);
-        let wrong = undecodable(r#"{"valuesFrom":[{"kind":"Secret","name":"a"},{"kind":"Moon","name":"b"}]}"#);
+        let wrong =
+            undecodable(r#"{"valuesFrom":[{"kind":"Secret","name":"a"},{"kind":"Moon","name":"b"}]}"#);
         assert!(wrong.reason.starts_with("spec.valuesFrom.1.kind: "), "{}", wrong.reason);
     }
 
@@ -244,7 +245,8 @@ mod tests {
         let junk = r#"{"metadata":{"name":"web"},"spec":{"suspend":true},"status":{"failures":"many"}}"#;
         let request = HelmRequest::decode(junk.as_bytes()).expect("an object").expect("a good spec");
         assert!(request.spec.suspend && request.status.is_none());
-        let shallow = format!(r#"{{"metadata":{{"managedFields":[{deep}]}},"spec":{{"values":{}}}}}"#, nested(100));
+        let shallow =
+            format!(r#"{{"metadata":{{"managedFields":[{deep}]}},"spec":{{"values":{}}}}}"#, nested(100));
         let request = HelmRequest::decode(shallow.as_bytes()).expect("an object");
         assert!(request.is_ok(), "managed fields do not count: {request:?}");
     }

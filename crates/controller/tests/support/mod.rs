@@ -225,12 +225,7 @@ impl TestCluster {
         let name = me.clone();
         let reconciler = Reconciler {
             cluster,
-            charts: Charts::new(
-                self.cache(),
-                Proxies::default(),
-                addresses.clone(),
-                Duration::from_secs(60),
-            ),
+            charts: Charts::new(self.cache(), Proxies::default(), addresses.clone(), Duration::from_secs(60)),
             value_files: ValueFiles::new(Proxies::default(), addresses.clone()),
             clusters: ClusterCache::new(addresses),
             clock: Arc::new(SystemClock),
