@@ -15,6 +15,7 @@ use pintle_tree::quote::quote;
 use tokio::runtime::Runtime;
 
 use crate::clock::SystemClock;
+use crate::commands::images::access::wait_text;
 use crate::env::{Environment, Setting};
 use crate::exit;
 use crate::failure::{Failure, FailureKind, reason};
@@ -302,7 +303,13 @@ impl Driver {
             (Driver::Memory, Personality::Helm) => {
                 Ok(Cluster::connect(settings).await.unwrap_or_else(|_| offline()).discarding_writes())
             }
-            _ => Cluster::connect_lazily(settings).await,
+            (_, Personality::Helm) => Cluster::connect_lazily(settings).await,
+            // Helm's client waits without a word.
+            (_, Personality::Pintle) => {
+                Ok(Cluster::connect_lazily(settings).await?.with_wait_notice(|server, pause| {
+                    let _ = crate::ui::eprint_line(&wait_text(server, pause));
+                }))
+            }
         }
     }
 

@@ -141,6 +141,7 @@ pub(crate) fn settings(invocation: &Invocation<'_>, insecure: bool) -> Result<Se
         proxies: access::proxies(invocation.environment),
         retries: 3,
         pause: Duration::from_millis(200),
+        on_wait: access::wait_notice(invocation),
         ..Settings::default()
     })
 }

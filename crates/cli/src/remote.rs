@@ -48,6 +48,7 @@ pub(crate) fn agent(personality: Personality) -> String {
 pub(crate) fn getter(invocation: &Invocation<'_>, timeout: Duration) -> Getter {
     let proxies = proxies(connect::proxies(invocation.environment));
     Getter::new(proxies, timeout, agent(invocation.personality))
+        .with_subdomains(invocation.personality == Personality::Helm)
         .with_progress(download_progress::bars(invocation.personality))
         .with_registries(registry_access::registries(invocation))
         .with_schemes(Getters::new(invocation))

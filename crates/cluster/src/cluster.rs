@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::offline::DiscardService;
 use crate::openapi::Schemas;
 use crate::rate_limit::RateLimiter;
+use crate::untrusted::{AllowedAddress, Limits};
 use crate::warning::Warnings;
 
 /// A connection to a Kubernetes cluster. Clones share caches and the rate limiter.
@@ -43,7 +44,12 @@ struct Inner {
     upstream: Option<Cluster>,
     /// Why the configuration is unusable, if that was known before the first request.
     config_error: Option<String>,
+    limits: Limits,
+    on_wait: Option<OnWait>,
 }
+
+/// Called with the server and the time before a long pause that it asked for.
+type OnWait = Arc<dyn Fn(&str, std::time::Duration) + Send + Sync>;
 
 impl Cluster {
     /// Prepares a connection as kubectl and Helm resolve it. Nothing is sent yet.
@@ -58,18 +64,43 @@ impl Cluster {
 
     /// Prepares a connection from the text of a kubeconfig. Certificates, keys and tokens must be inline: programs and local
     /// files are rejected, because the author of the text may not have access to them. Nor may they have access to the server:
-    /// errors do not quote answers that are none of an API server.
+    /// only addresses that `allowed` accepts are connected to, what the server sends is limited, and errors do not quote
+    /// answers that are none of an API server.
     ///
     /// # Errors
     /// When the text is not a kubeconfig, or refers to programs or files.
-    pub async fn from_kubeconfig(text: &str, user_agent: &str) -> Result<Self> {
-        let made = connect::client_of_text(text, user_agent).await?;
-        let mut cluster = Self::assemble(made.client, made.address, made.namespace, None);
-        // There are no clones yet, so `get_mut` always succeeds.
-        if let Some(inner) = Arc::get_mut(&mut cluster.inner) {
-            inner.is_trusted = false;
+    pub async fn from_kubeconfig(text: &str, user_agent: &str, allowed: AllowedAddress) -> Result<Self> {
+        let made = connect::client_of_text(text, user_agent, allowed).await?;
+        let cluster = Self::assemble(made.client, made.address, made.namespace, None);
+        let inner = Inner { is_trusted: false, limits: Limits::UNTRUSTED, ..(*cluster.inner).clone() };
+        Ok(Cluster { inner: Arc::new(inner) })
+    }
+
+    /// The same connection with other limits for answers.
+    #[cfg(test)]
+    pub(crate) fn with_limits(self, limits: Limits) -> Self {
+        Cluster { inner: Arc::new(Inner { limits, ..(*self.inner).clone() }) }
+    }
+
+    /// The same connection, which calls a function with the address of the server before it waits for seconds because the
+    /// server asks for it (`Retry-After`).
+    #[must_use]
+    pub fn with_wait_notice(
+        self,
+        notice: impl Fn(&str, std::time::Duration) + Send + Sync + 'static,
+    ) -> Self {
+        Cluster { inner: Arc::new(Inner { on_wait: Some(Arc::new(notice)), ..(*self.inner).clone() }) }
+    }
+
+    pub(crate) fn notify_wait(&self, pause: std::time::Duration) {
+        if let Some(notice) = &self.inner.on_wait {
+            notice(&self.inner.address, pause);
         }
-        Ok(cluster)
+    }
+
+    /// What the server may send at most.
+    pub(crate) fn limits(&self) -> Limits {
+        self.inner.limits
     }
 
     /// As [`Cluster::connect`], but an unusable configuration is only reported by the first request. So an invalid
@@ -177,6 +208,8 @@ impl Cluster {
             rest_mapping: RestMapping::Discovery,
             upstream: None,
             config_error: None,
+            limits: Limits::OWN,
+            on_wait: None,
         };
         Cluster { inner: Arc::new(inner) }
     }

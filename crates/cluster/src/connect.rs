@@ -17,6 +17,7 @@ use crate::credentials::{self, Expiring, PluginError, RenewedClient};
 use crate::error::{Error, Result};
 use crate::kubeconfig::{ResolvedConfig, error_text};
 use crate::transport::INVALID_TOKEN;
+use crate::untrusted::{self, AllowedAddress};
 
 /// What client-go connects to without any configuration.
 pub(crate) const DEFAULT_SERVER: &str = "http://localhost:8080";
@@ -98,11 +99,15 @@ pub(crate) struct Connection {
 pub(crate) async fn client(settings: &Settings) -> Result<Connection> {
     install_crypto();
     let config = load_config(settings).await.map_err(unreachable)?;
-    from_config(config).await
+    from_config(config, None).await
 }
 
 /// Builds a client from the text of an untrusted kubeconfig: it may neither run programs nor refer to local files.
-pub(crate) async fn client_of_text(text: &str, user_agent: &str) -> Result<Connection> {
+pub(crate) async fn client_of_text(
+    text: &str,
+    user_agent: &str,
+    allowed: AllowedAddress,
+) -> Result<Connection> {
     install_crypto();
     let wrong = |error: kube::config::KubeconfigError| Error::Configuration(error_text(&error));
     let kubeconfig = Kubeconfig::from_yaml(text).map_err(wrong)?;
@@ -113,7 +118,7 @@ pub(crate) async fn client_of_text(text: &str, user_agent: &str) -> Result<Conne
     let agent = agent.map_err(|error| Error::Configuration(format!("user agent: {error}")))?;
     config.headers.push((USER_AGENT, agent));
     config.default_retry = false;
-    from_config(config).await
+    from_config(config, Some(allowed)).await
 }
 
 fn ensure_self_contained(kubeconfig: &Kubeconfig) -> Result<()> {
@@ -147,11 +152,12 @@ fn unreachable(error: Error) -> Error {
     Error::Unreachable(Box::new(error))
 }
 
-async fn from_config(config: kube::Config) -> Result<Connection> {
+/// Builds a client; one that connects only to allowed addresses, if there is such a rule.
+async fn from_config(config: kube::Config, allowed: Option<AllowedAddress>) -> Result<Connection> {
     // For display only; requests use the configured URL.
     let address = redacted(config.cluster_url.to_string().trim_end_matches('/')).into_owned();
     let namespace = config.default_namespace.clone();
-    let client = match build_client(config).await? {
+    let client = match build_client(config, allowed).await? {
         Ok(client) => client,
         Err(ClientError::Plugin(error)) => return Err(unreachable(credentials::failure(&address, &error))),
         Err(ClientError::Refused(kube::Error::Auth(error))) => {
@@ -178,13 +184,19 @@ enum ClientError {
 
 /// Builds a client on its own thread, because a credential plugin may take its time, and catches panics: kube panics on a
 /// token that is not a valid header value, and a token from a plugin cannot be checked beforehand.
-async fn build_client(config: kube::Config) -> Result<Result<kube::Client, ClientError>> {
+async fn build_client(
+    config: kube::Config,
+    allowed: Option<AllowedAddress>,
+) -> Result<Result<kube::Client, ClientError>> {
     let runtime = tokio::runtime::Handle::current();
     let (sender, receiver) = tokio::sync::oneshot::channel();
     let thread = std::thread::Builder::new().name(CLIENT_THREAD.to_owned());
     let thread = thread.spawn(move || {
         let _entered = runtime.enter();
-        let made = catch_unwind(AssertUnwindSafe(|| authenticated_client(config)));
+        let made = catch_unwind(AssertUnwindSafe(|| match allowed {
+            Some(allowed) => untrusted::client(config, allowed).map_err(ClientError::Refused),
+            None => authenticated_client(config),
+        }));
         let made = made.unwrap_or_else(|panic| Err(ClientError::Panicked(panic_message(&*panic))));
         // Fails only if the receiver was dropped, after a cancellation.
         let _ = sender.send(made);

@@ -68,6 +68,14 @@ pub enum Error {
     /// A name or namespace that cannot be used in a request.
     #[error("{0}")]
     InvalidRequest(String),
+    /// The server sends more than is read, or leads in circles.
+    #[error("{request}: {reason}")]
+    TooMuch {
+        /// The request.
+        request: String,
+        /// What there is too much of.
+        reason: String,
+    },
     /// The response is not a Kubernetes object.
     #[error("cannot decode the response to {request}")]
     InvalidResponse {
@@ -187,6 +195,10 @@ impl Error {
             0 | 1 => errors.pop(),
             _ => Some(Error::Aggregate { errors, separator }),
         }
+    }
+
+    pub(crate) fn too_much(request: impl Into<String>, reason: impl Into<String>) -> Self {
+        Error::TooMuch { request: request.into(), reason: reason.into() }
     }
 
     pub(crate) fn invalid_response(request: impl Into<String>, source: ObjectError) -> Self {

@@ -12,6 +12,8 @@ use crate::request::{Accept, Request};
 
 /// The page size when the caller sets none; kubectl's default chunk size.
 const DEFAULT_PAGE_SIZE: u32 = 500;
+/// How many pages a list may have.
+const MAX_PAGES: usize = 10_000;
 
 /// The parameters of a list or watch, as kube-rs' `ListParams`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -178,14 +180,14 @@ impl Cluster {
         selection: &ListParams,
     ) -> Result<Vec<Object>> {
         let mut objects = Vec::new();
-        let mut next = String::new();
+        let mut progress = ListProgress::new(self, resource);
         let mut restarted = false;
         loop {
-            match self.page(resource, namespace, selection, &next).await {
-                Ok(page) => {
+            match self.page_raw(resource, namespace, selection, &progress.next).await {
+                Ok(body) => {
+                    let page = Page::read(&body, resource)?;
                     objects.extend(page.objects);
-                    next = page.next;
-                    if next.is_empty() {
+                    if !progress.advance(body.len(), page.next)? {
                         return Ok(objects);
                     }
                 }
@@ -193,7 +195,7 @@ impl Cluster {
                 Err(error) if error.is_expired() && !restarted => {
                     restarted = true;
                     objects.clear();
-                    next.clear();
+                    progress = ListProgress::new(self, resource);
                 }
                 Err(error) => return Err(error),
             }
@@ -246,11 +248,51 @@ impl Cluster {
         namespace: &'a str,
         selection: &'a ListParams,
     ) -> impl futures::Stream<Item = Result<Page>> + 'a {
-        futures::stream::try_unfold(Some(String::new()), move |next| async move {
-            let Some(next) = next else { return Ok(None) };
-            let page = self.page(resource, namespace, selection, &next).await?;
-            let following = (!page.next.is_empty()).then(|| page.next.clone());
-            Ok(Some((page, following)))
+        let first = ListProgress { max_bytes: usize::MAX, ..ListProgress::new(self, resource) };
+        futures::stream::try_unfold(Some(first), move |progress| async move {
+            let Some(mut progress) = progress else { return Ok(None) };
+            let body = self.page_raw(resource, namespace, selection, &progress.next).await?;
+            let page = Page::read(&body, resource)?;
+            let has_more = progress.advance(body.len(), page.next.clone())?;
+            Ok(Some((page, has_more.then_some(progress))))
         })
+    }
+}
+
+/// How far a list has been read. A server must not lead in circles, or on for ever.
+pub(crate) struct ListProgress {
+    what: String,
+    /// The `continue` token of the page to read; empty for the first one.
+    pub(crate) next: String,
+    pages: usize,
+    bytes: usize,
+    max_bytes: usize,
+}
+
+impl ListProgress {
+    pub(crate) fn new(cluster: &Cluster, resource: &Resource) -> ListProgress {
+        let what = format!("list of {}", resource.plural);
+        ListProgress { what, next: String::new(), pages: 0, bytes: 0, max_bytes: cluster.limits().list }
+    }
+
+    /// Counts a page that was read. Returns whether there is another one.
+    pub(crate) fn advance(&mut self, bytes: usize, next: String) -> Result<bool> {
+        self.pages += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+        if next.is_empty() {
+            return Ok(false);
+        }
+        let wrong = |reason: String| Err(Error::too_much(self.what.clone(), reason));
+        if next == self.next {
+            return wrong("the server repeats its continue token".to_owned());
+        }
+        if self.pages >= MAX_PAGES {
+            return wrong(format!("it has more than {MAX_PAGES} pages"));
+        }
+        if self.bytes > self.max_bytes {
+            return wrong(format!("it has more than {} bytes", self.max_bytes));
+        }
+        self.next = next;
+        Ok(true)
     }
 }

@@ -18,9 +18,15 @@ const MAX_THROTTLED_ATTEMPTS: u32 = 10;
 const MAX_ATTEMPTS: u32 = 4;
 /// The upper limit for the delay between attempts, whatever `Retry-After` says.
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
+/// How long one request may wait for its attempts in all.
+const MAX_WAIT: Duration = Duration::from_secs(120);
+/// Pauses from this length are reported.
+const REPORTED_WAIT: Duration = Duration::from_secs(2);
 /// How long a response may take to begin. The API server itself gives up after 60 seconds, so beyond this nothing
 /// will come.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(90);
+/// The longest body of an error that is read.
+const MAX_ERROR_BYTES: usize = 4 << 20;
 /// The longest line of a stream. A watch event holds one object, and etcd accepts far smaller ones.
 const MAX_LINE_BYTES: usize = 64 << 20;
 
@@ -140,6 +146,13 @@ pub struct Response {
     pub body: Bytes,
 }
 
+/// The attempts of one request so far.
+#[derive(Default)]
+struct Retries {
+    sent: u32,
+    waited: Duration,
+}
+
 /// How a failed request is retried.
 struct RetryPolicy {
     delay: Duration,
@@ -152,18 +165,28 @@ impl Cluster {
     /// # Errors
     /// The last error.
     pub async fn send(&self, request: &Request) -> Result<Response> {
-        let mut sent = 0;
+        let mut retries = Retries::default();
         loop {
-            sent += 1;
-            let error = match self.attempt(request).await {
+            match self.attempt(request).await {
                 Ok(response) => return Ok(response),
-                Err(error) => error,
-            };
-            match retry_policy(request, &error, sent) {
-                Some(policy) if sent < policy.max_attempts => tokio::time::sleep(policy.delay).await,
-                _ => return Err(error),
+                Err(error) => self.before_retry(request, error, &mut retries).await?,
             }
         }
+    }
+
+    /// Waits before a failed request is sent again, or returns the error if it is not.
+    async fn before_retry(&self, request: &Request, error: Error, retries: &mut Retries) -> Result<()> {
+        retries.sent += 1;
+        let Some(policy) = retry_policy(request, &error, retries.sent) else { return Err(error) };
+        retries.waited += policy.delay;
+        if retries.sent >= policy.max_attempts || retries.waited > MAX_WAIT {
+            return Err(error);
+        }
+        if policy.delay >= REPORTED_WAIT {
+            self.notify_wait(policy.delay);
+        }
+        tokio::time::sleep(policy.delay).await;
+        Ok(())
     }
 
     async fn attempt(&self, request: &Request) -> Result<Response> {
@@ -175,9 +198,30 @@ impl Cluster {
             }
         };
         let code = answer.status().as_u16();
-        let collected = answer.into_body().collect().await;
-        let body = collected.map_err(|error| self.transport_error(request, &error))?.to_bytes();
+        let body = self.body(request, answer.into_body(), self.limits().response).await?;
         Ok(Response { code, body })
+    }
+
+    /// Reads a body of at most `limit` bytes, each part of which must come in time.
+    async fn body(&self, request: &Request, mut body: Body, limit: usize) -> Result<Bytes> {
+        let mut whole = BytesMut::new();
+        loop {
+            let frame = match tokio::time::timeout(RESPONSE_TIMEOUT, body.frame()).await {
+                Ok(None) => return Ok(whole.freeze()),
+                Ok(Some(frame)) => frame.map_err(|error| self.transport_error(request, &error))?,
+                Err(_) => {
+                    let silence = std::io::Error::from(std::io::ErrorKind::TimedOut);
+                    return Err(self.transport_error(request, &silence));
+                }
+            };
+            let Ok(data) = frame.into_data() else { continue };
+            if whole.len() + data.len() > limit {
+                let what = format!("{} {}", request.method, request.path);
+                let reason = format!("the server sends more than {limit} bytes");
+                return Err(Error::too_much(what, reason));
+            }
+            whole.extend_from_slice(&data);
+        }
     }
 
     /// Sends a request once; the body of the response is still to be read.
@@ -197,8 +241,7 @@ impl Cluster {
         }
         let header = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
         let retry_after = header.and_then(|value| value.parse().ok()).map(Duration::from_secs);
-        let body = answer.into_body().collect().await.map(http_body_util::Collected::to_bytes);
-        let body = body.unwrap_or_default();
+        let body = self.body(request, answer.into_body(), MAX_ERROR_BYTES).await.unwrap_or_default();
         let mut status = match self.is_trusted() {
             true => ApiStatus::parse(code.as_u16(), &body),
             false => ApiStatus::parse_untrusted(code.as_u16(), &body),
@@ -215,9 +258,8 @@ impl Cluster {
         let mut request = request.clone();
         // A compressed stream arrives in blocks rather than line by line.
         request.uncompressed = true;
-        let mut sent = 0;
+        let mut retries = Retries::default();
         loop {
-            sent += 1;
             match self.open(&request).await {
                 Ok(answer) => {
                     let address = format!("{}{}", self.address(), request.path);
@@ -229,10 +271,7 @@ impl Cluster {
                         address,
                     });
                 }
-                Err(error) => match retry_policy(&request, &error, sent) {
-                    Some(policy) if sent < policy.max_attempts => tokio::time::sleep(policy.delay).await,
-                    _ => return Err(error),
-                },
+                Err(error) => self.before_retry(&request, error, &mut retries).await?,
             }
         }
     }
@@ -349,5 +388,23 @@ impl Lines {
 
     pub(crate) fn transport_error(&self, cause: &str) -> Error {
         Error::Transport { verb: "Get".into(), url: self.address.clone(), cause: cause.into(), sent: true }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn all_pauses_of_a_request_together_have_a_limit() {
+        let cluster = Cluster::offline("default".to_owned());
+        let busy = || {
+            let mut status = ApiStatus::parse(429, b"");
+            status.retry_after = Some(Duration::from_secs(3600));
+            Error::Api(Box::new(status))
+        };
+        let mut retries = Retries { sent: 3, waited: Duration::from_secs(100) };
+        let outcome = cluster.before_retry(&Request::get("/"), busy(), &mut retries).await;
+        assert!(outcome.is_err(), "100 seconds and 30 more are too much");
     }
 }

@@ -8,6 +8,7 @@ use kube::client::AuthError;
 
 use crate::credentials::PluginError;
 use crate::error::Error;
+use crate::untrusted::NOT_PUBLIC;
 
 /// What Go's client says about a token that cannot be sent.
 pub(crate) const INVALID_TOKEN: &str = "net/http: invalid header field value for \"Authorization\"";
@@ -45,6 +46,9 @@ impl Failure {
         let connecting = says("(Connect)") || says("tcp connect error") || says("dns error");
         let dial = |end: &str| format!("dial tcp {}: {end}", dialled(url, error));
 
+        if let Some(refused) = texts.iter().rev().find(|text| text.ends_with(NOT_PUBLIC)) {
+            return Failure { cause: refused.clone(), sent: false };
+        }
         if says("dns error") {
             return Failure { cause: format!("dial tcp: lookup {}: no such host", host(url)), sent: false };
         }

@@ -34,6 +34,19 @@ async fn a_busy_server_is_asked_again_until_it_answers() {
 }
 
 #[tokio::test]
+async fn a_long_pause_that_the_server_asks_for_is_reported() {
+    let (cluster, log) = cluster(|_, _| StubResponse(429, Some(("retry-after", "20")), String::new()));
+    let pauses = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let noticed = std::sync::Arc::clone(&pauses);
+    let cluster = cluster.with_wait_notice(move |_, pause| noticed.lock().unwrap().push(pause.as_secs()));
+    let id = ObjectId::new("v1", "Secret", "n", "a");
+    let asked = cluster.get(&id);
+    let is_late = tokio::time::timeout(std::time::Duration::from_millis(200), asked).await.is_err();
+    assert!(is_late && log.lock().unwrap().len() == 1, "it waits");
+    assert_eq!(*pauses.lock().unwrap(), [20]);
+}
+
+#[tokio::test]
 async fn etcd_leader_changes_are_retried_and_other_server_errors_are_returned() {
     let (cluster, log) = cluster(|seen, times| match (seen.path.contains("/b"), times) {
         (true, _) => refusal(500, "InternalError", "something else"),

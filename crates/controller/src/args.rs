@@ -1,5 +1,6 @@
 //! The flags of the program.
 
+use crate::address::AddressRules;
 use crate::request::duration;
 use crate::run::Options;
 
@@ -12,8 +13,12 @@ Usage: pintle-controller [FLAGS]
   --namespace NAME                 watch one namespace instead of all
   --selector SELECTOR              watch only requests with these labels, for sharding
   --concurrent N                   reconcile N requests at once (10)
+  --concurrent-per-namespace N     reconcile N requests of one namespace at once (half of --concurrent)
   --default-service-account NAME   act as this service account for requests that name none (default); with an empty
                                    name, use the controller's own rights
+  --allow-private-network[=LIST]   let the URLs of requests (charts, values, kubeconfigs) lead to private networks, or to the
+                                   networks (10.96.0.0/12), addresses and host names of a list; without it, only to
+                                   public addresses. Loopback and link-local addresses must be in the list
   --watch-values                   watch ConfigMaps and Secrets with the label helm.sh/watch=true, so that requests that
                                    use them follow their changes at once
   --interval-jitter PERCENT        vary intervals by this much (5)
@@ -70,6 +75,11 @@ impl Args {
                 Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
                 None => (arg, None),
             };
+            if name == "--allow-private-network" {
+                let rules = AddressRules::parse(value.as_deref().unwrap_or("true"));
+                parsed.options.addresses = rules.map_err(|error| format!("{name}: {error}"))?;
+                continue;
+            }
             if let "--watch-values" | "--leader-elect" = name.as_str() {
                 let on = match value.as_deref() {
                     None | Some("true") => true,
@@ -94,6 +104,7 @@ impl Args {
             "--namespace" => options.namespace = value,
             "--selector" => options.selector = value,
             "--concurrent" => options.concurrent = number(name, &value)?,
+            "--concurrent-per-namespace" => options.concurrent_per_namespace = number(name, &value)?,
             "--default-service-account" => options.default_service_account = value,
             "--interval-jitter" => options.jitter = number(name, &value)?,
             "--requeue-dependency" => options.requeue_dependency = duration(name, &value)?,
@@ -132,6 +143,12 @@ mod tests {
         assert_eq!((args.options.concurrent, args.options.namespace.as_str()), (4, "apps"));
         assert!(!args.leader_elect && args.options.watch_values);
         assert_eq!(args.options.requeue_dependency, Duration::from_secs(5));
+        let args = parse("--allow-private-network --concurrent-per-namespace 2").unwrap();
+        assert_eq!(args.options.concurrent_per_namespace, 2);
+        let [private, loopback] = ["10.0.0.1", "127.0.0.1"].map(|address| address.parse().unwrap());
+        assert!(args.options.addresses.allow("a", private) && !args.options.addresses.allow("a", loopback));
+        let args = parse("--allow-private-network=127.0.0.0/8 --concurrent 3").unwrap();
+        assert!(!args.options.addresses.allow("a", private) && args.options.addresses.allow("a", loopback));
         assert_eq!(parse("--default-service-account=").unwrap().options.default_service_account, "");
     }
 
@@ -143,13 +160,14 @@ mod tests {
             "--concurrent: `many` is not a number in its range"
         );
         assert_eq!(parse("--cache").unwrap_err(), "--cache needs a value");
+        assert!(parse("--allow-private-network=10.0.0.0/99").unwrap_err().contains("10.0.0.0/99"));
         assert!(parse("--requeue-dependency soon").unwrap_err().starts_with("--requeue-dependency: "));
     }
 
     #[test]
     fn every_flag_is_in_the_help() {
         for flag in HELP.lines().filter_map(|line| line.trim().strip_prefix("--")) {
-            let name = flag.split([' ', '=']).next().unwrap();
+            let name = flag.split([' ', '=', '[']).next().unwrap();
             if matches!(name, "version" | "help") {
                 continue;
             }

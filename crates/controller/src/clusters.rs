@@ -2,10 +2,11 @@
 //! request.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pintle::cluster::Cluster;
 
+use crate::address::AddressRules;
 use crate::error::{Error, Result};
 use crate::request::{ArchiveKind, HelmRequest, KubeConfig};
 use crate::values;
@@ -18,7 +19,10 @@ const USER_AGENT: &str = concat!("pintle-controller/", env!("CARGO_PKG_VERSION")
 /// Connections to other clusters, by the Secret that describes them. Requests for the same cluster share a connection pool
 /// and the results of discovery.
 #[derive(Default)]
-pub(crate) struct Clusters(Mutex<BTreeMap<String, Cluster>>);
+pub(crate) struct Clusters {
+    connections: Mutex<BTreeMap<String, Cluster>>,
+    addresses: AddressRules,
+}
 
 /// The rights of a request.
 pub(crate) struct RequestClusters {
@@ -29,7 +33,13 @@ pub(crate) struct RequestClusters {
 }
 
 impl Clusters {
-    /// Returns the clusters of a request whose release is in the cluster of `kube_config`. `default_account` is impersonated for requests that name no service account; the
+    /// Connects only to servers at addresses that the rules allow.
+    pub(crate) fn new(addresses: AddressRules) -> Clusters {
+        Clusters { addresses, ..Clusters::default() }
+    }
+
+    /// Returns the clusters of a request whose release is in the cluster of `kube_config`. `default_account` is impersonated
+    /// for requests that name no service account; the
     /// rights of `own` are used if it is empty.
     ///
     /// # Errors
@@ -67,17 +77,19 @@ impl Clusters {
             None => &["value", "value.yaml", "kubeconfig"],
         };
         let known = format!("{} {} {}", secret.uid(), secret.resource_version(), keys.join(" "));
-        if let Some(cluster) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&known) {
+        if let Some(cluster) = self.connections.lock().unwrap_or_else(PoisonError::into_inner).get(&known) {
             return Ok(cluster.clone());
         }
         let bytes = keys.iter().find_map(|key| values::data(&secret, ArchiveKind::Secret, key).transpose());
         let bytes = bytes.ok_or_else(|| failed(format!("it has none of the keys {}", keys.join(", "))))?;
         let bytes = bytes.map_err(|error| failed(error.to_string()))?;
         let text = String::from_utf8(bytes).map_err(|_| failed("the kubeconfig is no text".to_owned()))?;
-        let cluster = Cluster::from_kubeconfig(&text, USER_AGENT).await;
+        let rules = self.addresses.clone();
+        let allowed = move |host: &str, address| rules.allow(host, address);
+        let cluster = Cluster::from_kubeconfig(&text, USER_AGENT, Arc::new(allowed)).await;
         let cluster = cluster.map_err(|error| failed(error.to_string()))?;
         cluster.refresh_discovery_after(crate::run::DISCOVERY_MAX_AGE);
-        let mut clusters = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clusters = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
         if clusters.len() >= MAX_CLUSTERS {
             clusters.clear();
         }

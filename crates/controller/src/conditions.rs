@@ -19,7 +19,7 @@ pub(crate) const REMEDIATED: &str = "Remediated";
 pub(crate) const DRIFTED: &str = "Drifted";
 
 /// The longest message of a condition, in bytes; the API allows more, but longer ones are not readable.
-const MAX_MESSAGE: usize = 4096;
+pub(crate) const MAX_MESSAGE: usize = 4096;
 
 impl HelmRequestStatus {
     /// Sets a condition for a generation.

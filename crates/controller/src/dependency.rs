@@ -55,7 +55,7 @@ async fn request_reason(
     let found = cluster.get_by_name(&crds::helm_requests(), namespace, &dependency.name).await?;
     let Some(object) = found else { return Ok(Some("it does not exist".to_owned())) };
     match expression(dependency) {
-        Some(expression) => evaluate(expression, request, &object),
+        Some(expression) => evaluate(expression, request, &object).await,
         None => Ok(condition_reason(&object, namespace == request.namespace())),
     }
 }
@@ -91,7 +91,7 @@ async fn object_reason(
     let id = ObjectId::new(version, kind, namespace, &dependency.name);
     let Some(object) = cluster.get(&id).await? else { return Ok(Some("it does not exist".to_owned())) };
     if let Some(expression) = expression(dependency) {
-        return evaluate(expression, request, &object);
+        return evaluate(expression, request, &object).await;
     }
     let readiness = wait::ready(&object);
     Ok(match readiness.status {
@@ -107,11 +107,17 @@ fn expression(dependency: &Dependency) -> Option<&str> {
 }
 
 /// Why an expression does not hold; `None` if it does. A field that is still missing, such as a status, makes it false.
-fn evaluate(expression: &str, request: &HelmRequest, dependency: &Object) -> Result<Option<String>> {
+async fn evaluate(expression: &str, request: &HelmRequest, dependency: &Object) -> Result<Option<String>> {
     let own = serde_json::to_value(request).unwrap_or_default();
-    let dependency = serde_json::from_slice(&dependency.to_json()).unwrap_or_default();
-    evaluate_json(expression, own, dependency)
-        .map_err(|error| Error::InvalidSpec(format!("readyExpr `{expression}`: {error}")))
+    let dependency = dependency.to_json();
+    let text = expression.to_owned();
+    // On a thread that nobody else waits for: an expression may use its whole budget.
+    let evaluated = tokio::task::spawn_blocking(move || {
+        let dependency = serde_json::from_slice(&dependency).unwrap_or_default();
+        evaluate_json(&text, own, dependency)
+    });
+    let evaluated = evaluated.await.unwrap_or_else(|_| Err("it cannot be evaluated".to_owned()));
+    evaluated.map_err(|error| Error::InvalidSpec(format!("readyExpr `{expression}`: {error}")))
 }
 
 fn evaluate_json(

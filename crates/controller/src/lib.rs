@@ -6,6 +6,7 @@
 //! Releases are the same objects that the command line makes and sees. Everything about a release is done with the rights of
 //! the request's service account, by impersonation; the controller's own rights are for requests, Events and its lease.
 
+mod address;
 pub mod args;
 mod charts;
 mod clusters;
@@ -15,6 +16,7 @@ mod error;
 mod events;
 pub mod export;
 mod expression;
+mod fair_queue;
 mod health;
 mod helm_releases;
 mod leader;
@@ -31,6 +33,7 @@ mod storage;
 mod value_files;
 mod values;
 
+pub use address::AddressRules;
 pub use charts::Charts;
 pub use error::{Error, Result};
 pub use leader::{Candidate, LeaderElection};

@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use pintle::Clock as _;
@@ -10,6 +11,7 @@ use pintle::cluster::{Cluster, Settings};
 use pintle_controller::args::{Args, HELP};
 use pintle_controller::{Health, LeaderElection, Log, Options};
 use pintle_tree::{LogLevel, LogLine};
+use tokio::sync::watch;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -35,7 +37,14 @@ fn start(args: Vec<String>) -> ExitCode {
     };
     // One thread is enough; templates are rendered on threads of their own.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start");
-    match runtime.and_then(|runtime| runtime.block_on(run(args, &log))) {
+    let ran = runtime.and_then(|runtime| {
+        let stopped = watch_signals(args.options.graceful_shutdown, &log)?;
+        let ran = runtime.block_on(run(args, stopped, &log));
+        // Work that cannot be cancelled, such as a DNS lookup, must not keep the process.
+        runtime.shutdown_background();
+        ran
+    });
+    match ran {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             log(&LogLine {
@@ -48,7 +57,7 @@ fn start(args: Vec<String>) -> ExitCode {
     }
 }
 
-async fn run(mut args: Args, log: &Log) -> Result<()> {
+async fn run(mut args: Args, mut stopped: watch::Receiver<bool>, log: &Log) -> Result<()> {
     let settings = Settings {
         kubeconfig: if args.kubeconfig.is_empty() {
             Vec::new()
@@ -71,28 +80,75 @@ async fn run(mut args: Args, log: &Log) -> Result<()> {
     let listener = tokio::net::TcpListener::bind(&args.metrics_address).await;
     let listener = listener.with_context(|| format!("cannot listen at {}", args.metrics_address))?;
     tokio::spawn(pintle_controller::serve(listener, health.clone()));
-    pintle_controller::run(cluster, args.options, health, Arc::clone(log), stopped()).await?;
+    let stop = async move {
+        let _ = stopped.wait_for(|stopped| *stopped).await;
+    };
+    pintle_controller::run(cluster, args.options, health, Arc::clone(log), stop).await?;
     Ok(())
 }
 
-/// Completes when the process is asked to stop.
-async fn stopped() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let (Ok(mut interrupt), Ok(mut terminate)) =
-            (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-        else {
-            return std::future::pending().await;
-        };
+/// How much longer than its graceful shutdown the process may take: to record what was cancelled, and to give up the lease.
+const EXIT_MARGIN: Duration = Duration::from_secs(25);
+
+/// Tells when the process is asked to stop, and ends it if it does not stop in time. On a thread of its own, because the
+/// controller's may be busy. A second signal ends the process at once.
+#[allow(clippy::exit, reason = "the last resort, after everything else had its time")]
+fn watch_signals(grace: Duration, log: &Log) -> Result<watch::Receiver<bool>> {
+    let (stop, stopped) = watch::channel(false);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let log = Arc::clone(log);
+    let wait = async move {
+        let mut signals = Signals::new()?;
+        signals.next().await;
+        let _ = stop.send(true);
         tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
+            () = signals.next() => {}
+            () = tokio::time::sleep(grace.saturating_add(EXIT_MARGIN)) => {}
         }
+        log(&LogLine::warn("stopped before everything had ended", Vec::new()));
+        std::process::exit(1)
+    };
+    let watch = move || {
+        let ended: std::io::Result<()> = runtime.block_on(wait);
+        ended
+    };
+    std::thread::Builder::new().name("signals".to_owned()).spawn(watch).context("cannot start")?;
+    Ok(stopped)
+}
+
+/// The signals that ask the process to stop.
+struct Signals {
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    #[cfg(unix)]
+    fn new() -> std::io::Result<Signals> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Signals {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
     }
+
     #[cfg(not(unix))]
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
+    fn new() -> std::io::Result<Signals> {
+        Ok(Signals {})
+    }
+
+    async fn next(&mut self) {
+        #[cfg(unix)]
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+        #[cfg(not(unix))]
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
     }
 }
 

@@ -15,22 +15,24 @@ use std::time::Duration;
 use futures::stream::LocalBoxStream;
 use futures::{FutureExt as _, Stream, StreamExt as _};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::Api;
 use kube::core::PartialObjectMeta;
 use kube::runtime::controller::{Action, Config as QueueConfig};
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::{WatchStreamExt as _, applier, reflector, watcher};
+use kube::{Api, Resource as _, ResourceExt as _};
 use pintle::cluster::{Cluster, crds};
 use pintle::repo::Proxies;
 use pintle::{Cancel, LeaseHolder, SystemClock};
 use pintle_tree::{LogLevel, LogLine};
 use tokio::time::Instant;
 
+use crate::address::AddressRules;
 use crate::charts::Charts;
+use crate::fair_queue::FairQueue;
 use crate::leader::{Candidate, LeaderElection, Leadership};
 use crate::metrics::Metrics;
 use crate::reconcile::{ClusterCache, Log, Reconciler};
-use crate::request::{ArchiveKind, HelmRequest, WATCH_LABEL};
+use crate::request::{ArchiveKind, FINALIZER, HelmRequest, RequestHead, Undecodable, WATCH_LABEL};
 use crate::serve::Health;
 use crate::value_files::ValueFiles;
 use crate::{Error, Result};
@@ -41,6 +43,9 @@ const CHART_MAX_AGE: Duration = Duration::from_secs(60);
 /// How long discovery is cached: charts see new kinds in `.Capabilities` after that at the latest.
 pub(crate) const DISCOVERY_MAX_AGE: Duration = Duration::from_secs(60);
 
+/// How long giving up the leader's lease may take.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// How the controller runs.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -50,6 +55,8 @@ pub struct Options {
     pub selector: String,
     /// How many requests are reconciled at once.
     pub concurrent: u16,
+    /// How many requests of one namespace are reconciled at once; half of `concurrent` if it is 0.
+    pub concurrent_per_namespace: u16,
     /// The service account for requests that name none; the controller's own rights if empty.
     pub default_service_account: String,
     /// How much intervals vary, in percent.
@@ -58,12 +65,17 @@ pub struct Options {
     pub requeue_dependency: Duration,
     /// How long running operations may take to end when the controller stops; then they are cancelled.
     pub graceful_shutdown: Duration,
+    /// How long operations that were cancelled may take to record that. What has not ended by then is left to the next
+    /// leader. The chart gives the pod 30 seconds more than its graceful shutdown.
+    pub cancel_timeout: Duration,
     /// Whether ConfigMaps and Secrets with the label `helm.sh/watch` are watched.
     pub watch_values: bool,
     /// The folder of cached charts.
     pub cache: PathBuf,
     /// The proxies for repositories.
     pub proxies: Proxies,
+    /// Which addresses the URLs of requests may lead to.
+    pub addresses: AddressRules,
     /// The election, if there is one.
     pub election: Option<LeaderElection>,
     /// Who we are; unique for each process.
@@ -78,13 +90,16 @@ impl Default for Options {
             namespace: String::new(),
             selector: String::new(),
             concurrent: 10,
+            concurrent_per_namespace: 0,
             default_service_account: "default".to_owned(),
             jitter: 5,
             requeue_dependency: Duration::from_secs(30),
             graceful_shutdown: Duration::from_secs(600),
+            cancel_timeout: Duration::from_secs(15),
             watch_values: false,
             cache: PathBuf::from("pintle-controller-cache"),
             proxies: Proxies::default(),
+            addresses: AddressRules::default(),
             election: None,
             identity: "pintle-controller".to_owned(),
             holder: None,
@@ -105,6 +120,14 @@ impl Options {
         }
     }
 
+    /// How many requests of one namespace are reconciled at once.
+    fn share(&self) -> u16 {
+        match self.concurrent_per_namespace {
+            0 => self.concurrent.div_ceil(2),
+            share => share,
+        }
+    }
+
     /// Who we are in leases on releases. While we lead, other processes of the same election do not: what they left is
     /// taken over at once, without waiting for its lease to expire.
     fn holder(&self, leadership: Option<&Leadership>) -> LeaseHolder {
@@ -121,7 +144,8 @@ impl Options {
 }
 
 /// Runs the controller until `stop` completes or the lease is lost. Running operations then have time to end; what does not
-/// end is cancelled, recorded as failed, and taken over by the next leader.
+/// end is cancelled, recorded as failed, and taken over by the next leader. It returns `cancel_timeout` after
+/// that time at the latest, whatever still runs.
 ///
 /// # Errors
 /// When the requests cannot be read.
@@ -166,14 +190,19 @@ pub async fn run(
                 Ok(outcome) => outcome,
                 Err(_) => {
                     cancel.cancel();
-                    work.await
+                    let ended = tokio::time::timeout(options.cancel_timeout, &mut work).await;
+                    ended.unwrap_or_else(|_| {
+                        log(&LogLine::warn("some operations did not end in time", Vec::new()));
+                        Ok(())
+                    })
                 }
             }
         }
     };
     health.metrics.set_leader(false);
     if let Some(candidate) = &mut candidate {
-        candidate.release().await;
+        // Without an answer, the lease expires by itself.
+        let _ = tokio::time::timeout(RELEASE_TIMEOUT, candidate.release()).await;
     }
     outcome
 }
@@ -202,9 +231,14 @@ fn reconciler(
 ) -> Reconciler {
     Reconciler {
         cluster: cluster.clone(),
-        charts: Charts::new(options.cache.clone(), options.proxies.clone(), CHART_MAX_AGE),
-        value_files: ValueFiles::new(options.proxies.clone()),
-        clusters: ClusterCache::default(),
+        charts: Charts::new(
+            options.cache.clone(),
+            options.proxies.clone(),
+            options.addresses.clone(),
+            CHART_MAX_AGE,
+        ),
+        value_files: ValueFiles::new(options.proxies.clone(), options.addresses.clone()),
+        clusters: ClusterCache::new(options.addresses.clone()),
         clock: Arc::new(SystemClock),
         holder,
         default_service_account: options.default_service_account.clone(),
@@ -219,16 +253,27 @@ fn reconciler(
 /// What a reconciliation needs besides the request.
 struct Worker {
     reconciler: Rc<Reconciler>,
-    /// The resource version of the last write to each request, by uid: the watch may be behind it.
-    written: RefCell<BTreeMap<String, u64>>,
-    /// Failures to write the status in a row, by uid.
+    queue: Rc<FairQueue>,
+    /// Failures to read a request or to write its status in a row, by uid.
     failures: RefCell<BTreeMap<String, u32>>,
-    /// When each request last changed, by uid.
-    changed: Changed,
+    known: Rc<Known>,
 }
 
-/// When requests were last seen to change, by uid.
-type Changed = Rc<RefCell<BTreeMap<String, Instant>>>;
+/// What is known about requests besides their heads, by uid.
+#[derive(Default)]
+struct Known {
+    /// When each request was last seen to change.
+    changed: RefCell<BTreeMap<String, Instant>>,
+    /// The objects from which a request takes values or its chart, as of its last reconciliation.
+    sources: RefCell<BTreeMap<String, Vec<(ArchiveKind, String)>>>,
+}
+
+impl Known {
+    fn forget(&self, uid: &str) {
+        self.changed.borrow_mut().remove(uid);
+        self.sources.borrow_mut().remove(uid);
+    }
+}
 
 /// An error that ends a reconciliation, for `kube`'s runtime.
 #[derive(Debug, thiserror::Error)]
@@ -243,33 +288,41 @@ async fn run_workers(
     health: Health,
     ended: tokio::sync::watch::Receiver<bool>,
 ) -> Result<()> {
-    let changed = Changed::default();
-    let (reader, triggers) = requests(&cluster, &options, Rc::clone(&changed));
+    let known = Rc::new(Known::default());
+    let log = Arc::clone(&reconciler.log);
+    let queue = FairQueue::new(options.concurrent.into(), options.share().into());
+    let (reader, triggers) = requests(&cluster, &options, Rc::clone(&known), log);
     #[allow(
         clippy::arc_with_non_send_sync,
         reason = "`applier` takes an `Arc`, and everything stays on this thread"
     )]
-    let worker =
-        Arc::new(Worker { reconciler, written: RefCell::default(), failures: RefCell::default(), changed });
-    let queue = triggers.chain_values(&cluster, &options, &reader);
-    let mut end = ended;
-    let queue = queue.take_until(async move {
-        let _ = end.wait_for(|ended| *ended).await;
+    let worker = Arc::new(Worker {
+        reconciler,
+        queue: Rc::clone(&queue),
+        failures: RefCell::default(),
+        known: Rc::clone(&known),
     });
-    let config = QueueConfig::default().concurrency(options.concurrent.max(1));
+    let triggers = triggers.chain_values(&cluster, &options, &reader, &known);
+    let (mut end, closing) = (ended, Rc::clone(&queue));
+    let triggers = triggers.take_until(async move {
+        let _ = end.wait_for(|ended| *ended).await;
+        closing.close();
+    });
+    // The queue decides how many run at once, and of which namespaces.
+    let config = QueueConfig::default().concurrency(0);
     let reconciliations = applier(
-        |request: Arc<HelmRequest>, worker: Arc<Worker>| {
-            let task = tokio::task::spawn_local(reconcile(request, worker));
+        |head: Arc<RequestHead>, worker: Arc<Worker>| {
+            let task = tokio::task::spawn_local(reconcile(head, worker));
             task.map(|done| match done {
                 Ok(done) => done,
                 // A panic in one reconciliation must not end the controller.
                 Err(_) => Ok(Action::requeue(Duration::from_secs(60))),
             })
         },
-        |request, error, worker| worker.back_off(&request, error),
+        |head, error, worker| worker.back_off(&head, error),
         worker,
         reader.clone(),
-        queue,
+        triggers,
         config,
     );
     let ready = health.ready.clone();
@@ -280,100 +333,129 @@ async fn run_workers(
         }
     });
     let mut reconciliations = std::pin::pin!(reconciliations);
-    while reconciliations.next().await.is_some() {
-        health.metrics.set_requests(reader.len());
+    let mut all_ended = std::pin::pin!(queue.ended());
+    loop {
+        tokio::select! {
+            next = reconciliations.next() => match next {
+                Some(_) => health.metrics.set_requests(reader.len()),
+                None => return Ok(()),
+            },
+            // The runtime itself ends only if the first list of requests succeeded.
+            () = &mut all_ended => return Ok(()),
+        }
     }
-    Ok(())
 }
 
-/// Reconciles one request.
+/// Reconciles one request, when it is its turn.
 async fn reconcile(
-    request: Arc<HelmRequest>,
+    head: Arc<RequestHead>,
     worker: Arc<Worker>,
 ) -> std::result::Result<Action, ReconcileError> {
-    let uid = request.uid().to_owned();
-    let Some(fresh) = worker.fresh(&request).await.map_err(ReconcileError)? else {
-        worker.written.borrow_mut().remove(&uid);
-        worker.failures.borrow_mut().remove(&uid);
-        return Ok(Action::await_change());
+    let namespace = head.namespace().unwrap_or_default();
+    let Some(_permit) = worker.queue.acquire(&namespace).await else { return Ok(Action::await_change()) };
+    let uid = head.uid().unwrap_or_default();
+    let reconciler = &worker.reconciler;
+    let due = worker.known.changed.borrow().get(&uid).copied().unwrap_or_else(Instant::now);
+    let requeue = match worker.read(&head).await.map_err(ReconcileError)? {
+        None => {
+            worker.failures.borrow_mut().remove(&uid);
+            return Ok(Action::await_change());
+        }
+        Some(Err(undecodable)) => {
+            let Undecodable { request, reason } = *undecodable;
+            reconciler.reject(request, reason).await.map_err(ReconcileError)?
+        }
+        Some(Ok(request)) => {
+            worker.known.sources.borrow_mut().insert(uid.clone(), sources(&request));
+            reconciler.reconcile_due(request, due).await.map_err(ReconcileError)?
+        }
     };
-    let due = worker.changed.borrow().get(&uid).copied().unwrap_or_else(Instant::now);
-    let (requeue, version) = worker.reconciler.reconcile_tracked(fresh, due).await.map_err(ReconcileError)?;
     worker.failures.borrow_mut().remove(&uid);
-    if let Some(version) = version {
-        worker.written.borrow_mut().insert(uid, version);
-    }
     Ok(requeue.0.map_or_else(Action::await_change, Action::requeue))
 }
 
+/// The objects from which a request takes values or its chart.
+fn sources(request: &HelmRequest) -> Vec<(ArchiveKind, String)> {
+    let spec = &request.spec;
+    let values = spec.values_from.iter();
+    let values = values.filter_map(|source| Some((source.object_kind()?, source.name.clone())));
+    let archive = spec.chart.archive.as_ref().map(|archive| (archive.kind, archive.name.clone()));
+    values.chain(archive).collect()
+}
+
 impl Worker {
-    /// The request, read again if the watch is behind what we wrote; `None` when it is gone.
-    async fn fresh(&self, request: &HelmRequest) -> Result<Option<HelmRequest>> {
-        let known = self.written.borrow().get(request.uid()).copied().unwrap_or_default();
-        let seen = request.metadata.resource_version.as_deref().and_then(|version| version.parse().ok());
-        if seen.is_some_and(|seen: u64| seen >= known) {
-            return Ok(Some(request.clone()));
-        }
+    /// Reads the request; `None` when it is gone. The watch keeps only heads, and may be behind what we wrote.
+    async fn read(
+        &self,
+        head: &RequestHead,
+    ) -> Result<Option<std::result::Result<HelmRequest, Box<Undecodable>>>> {
+        let (namespace, name) = (head.namespace().unwrap_or_default(), head.name_any());
         let cluster = &self.reconciler.cluster;
-        let found = cluster.get_raw(&crds::helm_requests(), request.namespace(), request.name()).await?;
-        Ok(found.and_then(|body| serde_json::from_slice(&body).ok()))
+        let Some(body) = cluster.get_raw(&crds::helm_requests(), &namespace, &name).await? else {
+            return Ok(None);
+        };
+        let read = HelmRequest::decode(&body);
+        read.map(Some).map_err(|error| Error::InvalidSpec(format!("the request is no object: {error}")))
     }
 
-    fn back_off(&self, request: &HelmRequest, error: &ReconcileError) -> Action {
+    fn back_off(&self, head: &RequestHead, error: &ReconcileError) -> Action {
         let mut failures = self.failures.borrow_mut();
-        let count = failures.entry(request.uid().to_owned()).or_default();
+        let count = failures.entry(head.uid().unwrap_or_default()).or_default();
         *count += 1;
-        let attributes =
-            vec![("namespace", request.namespace().to_owned()), ("name", request.name().to_owned())];
-        let message = format!("cannot write the status: {error}").into();
+        let attributes = vec![("namespace", head.namespace().unwrap_or_default()), ("name", head.name_any())];
+        let message = format!("cannot read the request or write its status: {error}").into();
         (self.reconciler.log)(&LogLine { level: LogLevel::Warn, message, attributes });
         Action::requeue(Duration::from_secs(1 << (*count).min(8)))
     }
 }
 
 /// The requests to reconcile, as a stream.
-type Triggers = LocalBoxStream<'static, std::result::Result<ObjectRef<HelmRequest>, watcher::Error>>;
+type Triggers = LocalBoxStream<'static, std::result::Result<ObjectRef<RequestHead>, watcher::Error>>;
 
-/// The store of all requests, and those to reconcile. Changes that only we make (status, finalizers, managed fields) trigger
+/// The heads of all requests, and those to reconcile. Changes that only we make (status, finalizers, managed fields) trigger
 /// nothing.
-fn requests(cluster: &Cluster, options: &Options, times: Changed) -> (Store<HelmRequest>, Triggers) {
-    let client = cluster.kube_client().clone();
-    let api: Api<HelmRequest> = match options.namespace.as_str() {
-        "" => Api::all(client),
-        namespace => Api::namespaced(client, namespace),
-    };
+fn requests(
+    cluster: &Cluster,
+    options: &Options,
+    known: Rc<Known>,
+    log: Log,
+) -> (Store<RequestHead>, Triggers) {
+    let api: Api<RequestHead> = scoped(cluster.kube_client().clone(), &options.namespace);
     let (reader, writer) = reflector::store();
     let config = watcher::Config::default().labels(&options.selector);
-    let mut known: BTreeMap<String, PredicateKey> = BTreeMap::new();
+    let mut keys: BTreeMap<String, PredicateKey> = BTreeMap::new();
     let changed = watcher(api, config)
         .default_backoff()
-        .modify(|request| {
+        .modify(|head| {
             // What the controller never reads need not stay in memory.
-            request.metadata.managed_fields = None;
-            if let Some(annotations) = &mut request.metadata.annotations {
-                annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
+            head.annotations_mut().remove("kubectl.kubernetes.io/last-applied-configuration");
+        })
+        .inspect(move |event| {
+            // The watch goes on by itself, but nothing is reconciled until then.
+            if let Err(error) = event {
+                log(&LogLine::warn(format!("cannot watch requests: {error}"), Vec::new()));
             }
         })
         .reflect(writer)
         .touched_objects()
         .filter_map(move |event| {
             let due = match event {
-                Ok(request) => {
-                    let key = PredicateKey::of(&request);
-                    let is_new = known.get(request.uid()) != Some(&key);
-                    match request.is_deleted() && !request.has_finalizer() {
+                Ok(head) => {
+                    let (uid, key) = (head.uid().unwrap_or_default(), PredicateKey::of(&head));
+                    let is_new = keys.get(&uid) != Some(&key);
+                    match key.is_deleted && !head.finalizers().iter().any(|name| name == FINALIZER) {
                         true => {
-                            known.remove(request.uid());
-                            times.borrow_mut().remove(request.uid());
+                            keys.remove(&uid);
+                            known.forget(&uid);
                         }
                         false => {
-                            known.insert(request.uid().to_owned(), key);
+                            keys.insert(uid.clone(), key);
                             if is_new {
-                                times.borrow_mut().insert(request.uid().to_owned(), Instant::now());
+                                known.changed.borrow_mut().insert(uid, Instant::now());
                             }
                         }
                     }
-                    is_new.then(|| Ok(ObjectRef::from_obj(&request)))
+                    is_new.then(|| Ok(ObjectRef::from_obj(&head)))
                 }
                 Err(error) => Some(Err(error)),
             };
@@ -391,22 +473,34 @@ struct PredicateKey {
 }
 
 impl PredicateKey {
-    fn of(request: &HelmRequest) -> PredicateKey {
+    fn of(head: &RequestHead) -> PredicateKey {
         PredicateKey {
-            generation: request.generation(),
-            is_deleted: request.is_deleted(),
-            annotations: request.metadata.annotations.clone().unwrap_or_default(),
+            generation: head.meta().generation.unwrap_or_default(),
+            is_deleted: head.meta().deletion_timestamp.is_some(),
+            annotations: head.annotations().clone(),
         }
     }
 }
 
 /// Adds the triggers of values to those of requests.
 trait ChainValues {
-    fn chain_values(self, cluster: &Cluster, options: &Options, reader: &Store<HelmRequest>) -> Triggers;
+    fn chain_values(
+        self,
+        cluster: &Cluster,
+        options: &Options,
+        reader: &Store<RequestHead>,
+        known: &Rc<Known>,
+    ) -> Triggers;
 }
 
 impl ChainValues for Triggers {
-    fn chain_values(self, cluster: &Cluster, options: &Options, reader: &Store<HelmRequest>) -> Triggers {
+    fn chain_values(
+        self,
+        cluster: &Cluster,
+        options: &Options,
+        reader: &Store<RequestHead>,
+        known: &Rc<Known>,
+    ) -> Triggers {
         if !options.watch_values {
             return self;
         }
@@ -418,8 +512,8 @@ impl ChainValues for Triggers {
         let secrets: Api<PartialObjectMeta<Secret>> = scoped(client, namespace);
         let config_maps = watcher(config_maps, config.clone()).default_backoff().touched_objects();
         let secrets = watcher(secrets, config).default_backoff().touched_objects();
-        let config_maps = users(config_maps, ArchiveKind::ConfigMap, reader.clone());
-        let secrets = users(secrets, ArchiveKind::Secret, reader.clone());
+        let config_maps = users(config_maps, ArchiveKind::ConfigMap, reader.clone(), Rc::clone(known));
+        let secrets = users(secrets, ArchiveKind::Secret, reader.clone(), Rc::clone(known));
         futures::stream::select(self, futures::stream::select(config_maps, secrets)).boxed_local()
     }
 }
@@ -435,7 +529,8 @@ where
 fn users<K>(
     changes: impl Stream<Item = std::result::Result<PartialObjectMeta<K>, watcher::Error>> + 'static,
     kind: ArchiveKind,
-    reader: Store<HelmRequest>,
+    reader: Store<RequestHead>,
+    known: Rc<Known>,
 ) -> Triggers
 where
     K: 'static,
@@ -444,25 +539,20 @@ where
         let found: Vec<_> = match change {
             Ok(changed) => {
                 let (namespace, name) = (changed.metadata.namespace, changed.metadata.name);
-                let is_user = |request: &Arc<HelmRequest>| {
-                    request.metadata.namespace == namespace
-                        && uses(request, kind, name.as_deref().unwrap_or_default())
+                let wanted = (kind, name.unwrap_or_default());
+                let sources = known.sources.borrow();
+                let is_user = |head: &Arc<RequestHead>| {
+                    let used = sources.get(head.meta().uid.as_deref().unwrap_or_default());
+                    head.meta().namespace == namespace && used.is_some_and(|used| used.contains(&wanted))
                 };
                 let users = reader.state().into_iter().filter(is_user);
-                users.map(|request| Ok(ObjectRef::from_obj(&*request))).collect()
+                users.map(|head| Ok(ObjectRef::from_obj(&*head))).collect()
             }
             Err(error) => vec![Err(error)],
         };
         futures::stream::iter(found)
     });
     due.boxed_local()
-}
-
-/// Whether a request takes values or its chart from an object.
-fn uses(request: &HelmRequest, kind: ArchiveKind, name: &str) -> bool {
-    let spec = &request.spec;
-    spec.values_from.iter().any(|reference| reference.object_kind() == Some(kind) && reference.name == name)
-        || spec.chart.archive.as_ref().is_some_and(|archive| archive.kind == kind && archive.name == name)
 }
 
 #[cfg(test)]

@@ -9,6 +9,8 @@ use pintle::registry::{Client, ImageName, Settings};
 use pintle::repo::{Getter, Proxies, Request};
 use sha2::{Digest as _, Sha256};
 
+use crate::address::AddressRules;
+use crate::charts::describe_error;
 use crate::error::{Error, Result};
 use crate::request::{ValuesReference, hex};
 use crate::values::describe;
@@ -23,13 +25,14 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// Fetches and keeps files with values.
 pub struct ValueFiles {
     proxies: Proxies,
+    addresses: AddressRules,
     kept: Mutex<BTreeMap<String, Vec<u8>>>,
 }
 
 impl ValueFiles {
-    /// Fetches through these proxies.
-    pub fn new(proxies: Proxies) -> ValueFiles {
-        ValueFiles { proxies, kept: Mutex::default() }
+    /// Fetches through these proxies, from addresses that the rules allow.
+    pub fn new(proxies: Proxies, addresses: AddressRules) -> ValueFiles {
+        ValueFiles { proxies, addresses, kept: Mutex::default() }
     }
 
     /// Returns the file of a reference that has a URL and a digest.
@@ -42,7 +45,8 @@ impl ValueFiles {
         if let Some(bytes) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).get(&known) {
             return Ok(bytes.clone());
         }
-        let failed = |text: String| Error::Values(format!("{}: {text}", describe(reference)));
+        let failed =
+            |text: String| Error::Values(format!("{}: {}", describe(reference), describe_error(&text)));
         let bytes = match url.strip_prefix("oci://") {
             Some(name) => self.artifact(name, &digest, reference.key()).await,
             None => self.download(url.clone(), &digest).await,
@@ -57,10 +61,11 @@ impl ValueFiles {
     }
 
     async fn download(&self, url: String, digest: &str) -> std::result::Result<Vec<u8>, String> {
-        let proxies = self.proxies.clone();
+        let (proxies, addresses) = (self.proxies.clone(), self.addresses.check());
         let fetch = move || {
             let getter =
                 Getter::new(proxies, TIMEOUT, concat!("pintle-controller/", env!("CARGO_PKG_VERSION")));
+            let getter = getter.with_addresses(addresses);
             let request = Request { url: &url, home: &url, limit: MAX_FILE, ..Request::default() };
             let mut bytes = Vec::new();
             getter.get(&request, &mut bytes).map(|_| bytes).map_err(|error| error.to_string())
@@ -78,10 +83,17 @@ impl ValueFiles {
         // A tag is informative only; the digest decides.
         let repository = name.split('@').next().unwrap_or(name);
         let name: ImageName = format!("{repository}@{digest}").parse().map_err(text)?;
-        let settings = Settings { proxies: self.proxies.clone(), ..Settings::default() };
+        let settings = Settings {
+            proxies: self.proxies.clone(),
+            addresses: Some(self.addresses.check()),
+            ..Settings::default()
+        };
         let client = Arc::new(Client::new(settings).map_err(text)?);
-        let bytes = client.artifact_file(&name, file, MAX_FILE).await.map_err(text)?;
-        Ok(bytes.to_vec())
+        // A registry that sends a little now and then would otherwise take as long as it likes.
+        let read = tokio::time::timeout(TIMEOUT, client.artifact_file(&name, file, MAX_FILE)).await;
+        let bytes =
+            read.map_err(|_| format!("the registry takes more than {} seconds", TIMEOUT.as_secs()))?;
+        Ok(bytes.map_err(text)?.to_vec())
     }
 }
 

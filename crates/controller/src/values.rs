@@ -12,6 +12,9 @@ use crate::error::{Error, Result};
 use crate::request::{ArchiveKind, HelmRequest, ValuesReference};
 use crate::value_files::ValueFiles;
 
+/// The most that all sources of values may have together, in bytes.
+const MAX_SOURCES: usize = 32 << 20;
+
 /// Returns the values of a request. The objects are read with the rights of `cluster`.
 ///
 /// # Errors
@@ -21,37 +24,50 @@ pub(crate) async fn compose(
     files: &ValueFiles,
     request: &HelmRequest,
 ) -> Result<Map<Node>> {
-    let mut values = Map::new();
-    let mut to_paths = Vec::new();
+    let mut sources = Vec::new();
+    let mut total = 0;
     for reference in &request.spec.values_from {
         let found = match reference.object_kind() {
             Some(kind) => read(cluster, request.namespace(), reference, kind).await?,
             None => Some(files.get(reference).await?),
         };
         let Some(bytes) = found else { continue };
-        if reference.target_path.as_deref().is_none_or(str::is_empty) {
-            let read = pintle_yaml::read_values(&bytes);
-            let read = read.map_err(|error| Error::Values(format!("{}: {error}", describe(reference))))?;
-            values = merge::merge(values, read);
-        } else {
-            to_paths.push((reference, bytes));
-        }
+        total = add_size(total, bytes.len())?;
+        sources.push((reference.clone(), bytes));
     }
-    values = merge::merge(values, inline(request)?);
-    for (reference, bytes) in to_paths {
-        assign(reference, &bytes, &mut values)?;
-    }
-    Ok(values)
+    let inline = serde_json::to_vec(&request.spec.values);
+    let inline = inline.map_err(|error| Error::Values(format!("spec.values: {error}")))?;
+    // Megabytes of YAML take a while, in which other requests go on.
+    let merged = tokio::task::spawn_blocking(move || merge_all(&sources, &inline)).await;
+    merged.unwrap_or_else(|_| Err(Error::Values("the values cannot be read".to_owned())))
 }
 
-/// The values in the request itself.
-fn inline(request: &HelmRequest) -> Result<Map<Node>> {
-    if request.spec.values.is_empty() {
-        return Ok(Map::new());
+/// Adds the size of a source to that of the others.
+fn add_size(total: usize, size: usize) -> Result<usize> {
+    match total.saturating_add(size) {
+        total if total <= MAX_SOURCES => Ok(total),
+        _ => {
+            Err(Error::Values(format!("valuesFrom: the values have more than {MAX_SOURCES} bytes together")))
+        }
     }
-    let text = serde_json::to_vec(&request.spec.values);
-    let text = text.map_err(|error| Error::Values(format!("spec.values: {error}")))?;
-    json::read_map(&text).map_err(|error| Error::Values(format!("spec.values: {error}")))
+}
+
+/// Merges sources in their order, then the values of the request, then what goes to a path.
+fn merge_all(sources: &[(ValuesReference, Vec<u8>)], inline: &[u8]) -> Result<Map<Node>> {
+    let has_path =
+        |reference: &ValuesReference| reference.target_path.as_deref().is_some_and(|path| !path.is_empty());
+    let mut values = Map::new();
+    for (reference, bytes) in sources.iter().filter(|(reference, _)| !has_path(reference)) {
+        let read = pintle_yaml::read_values(bytes);
+        let read = read.map_err(|error| Error::Values(format!("{}: {error}", describe(reference))))?;
+        values = merge::merge(values, read);
+    }
+    let inline = json::read_map(inline).map_err(|error| Error::Values(format!("spec.values: {error}")))?;
+    values = merge::merge(values, inline);
+    for (reference, bytes) in sources.iter().filter(|(reference, _)| has_path(reference)) {
+        assign(reference, bytes, &mut values)?;
+    }
+    Ok(values)
 }
 
 /// The value that a reference names; `None` when its object is optional and missing.
@@ -119,5 +135,18 @@ pub(crate) fn describe(reference: &ValuesReference) -> String {
     match (reference.object_kind(), reference.url.as_deref()) {
         (Some(kind), _) => format!("valuesFrom {} {}", kind.as_str(), reference.name),
         (None, url) => format!("valuesFrom {}", redacted(url.unwrap_or_default())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_sources_of_values_together_have_a_limit() {
+        let total = add_size(0, MAX_SOURCES - 10).expect("it fits");
+        assert!(add_size(total, 10).is_ok());
+        let error = add_size(total, 11).expect_err("it is too much").to_string();
+        assert!(error.contains("bytes together"), "{error}");
     }
 }

@@ -54,6 +54,12 @@ async fn the_controller_has_no_right_to_write_anything_but_requests_events_and_i
     let namespaced = rendered(&["watchNamespace=apps"]).await;
     assert!(!namespaced.contains("kind: ClusterRole"), "{namespaced}");
     assert!(namespaced.contains("- --namespace=apps"));
+    assert!(!text.contains("--allow-private-network") && !text.contains("--concurrent-per-namespace"));
+    let allowed = rendered(&["allowPrivateNetwork=true", "concurrentPerNamespace=3"]).await;
+    assert!(allowed.contains("- --allow-private-network=true\n"), "{allowed}");
+    assert!(allowed.contains("- --concurrent-per-namespace=3\n"), "{allowed}");
+    let listed = rendered(&["allowPrivateNetwork=10.96.0.0/12\\,charts.example.com"]).await;
+    assert!(listed.contains("- --allow-private-network=10.96.0.0/12,charts.example.com\n"), "{listed}");
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! All integration tests of this crate in one program, because linking each separately takes long.
 #![allow(clippy::disallowed_methods, reason = "tests take their settings from the environment")]
 
+mod budgets;
 mod deploy;
 mod failures;
 mod interrupted;
@@ -8,6 +9,7 @@ mod lifecycle;
 mod options;
 mod ownership;
 mod process;
+mod program;
 mod sources;
 mod support;
 mod tenants;

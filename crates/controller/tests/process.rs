@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use pintle::cluster::Cluster;
 use pintle::release::Status;
 use pintle_controller::{Candidate, Health, LeaderElection, Options};
 use serde_json::json;
@@ -18,13 +19,19 @@ use crate::support::{NEVER_READY, TestCluster};
 const LIMIT: Duration = Duration::from_secs(240);
 
 /// A controller that runs until it is told to stop.
-struct Running {
+pub(crate) struct Running {
     stop: Arc<Notify>,
     health: Health,
     task: tokio::task::JoinHandle<pintle_controller::Result<()>>,
 }
 
-fn start(test: &TestCluster, identity: &str, options: Options) -> Running {
+pub(crate) fn start(test: &TestCluster, identity: &str, options: Options) -> Running {
+    let cluster = pintle::embedded::cluster(&test.api, "default");
+    start_on(cluster, test, identity, options)
+}
+
+/// As [`start`], on a connection of the test.
+pub(crate) fn start_on(cluster: Cluster, test: &TestCluster, identity: &str, options: Options) -> Running {
     let (health, stop) = (Health::default(), Arc::new(Notify::new()));
     let election = LeaderElection {
         retry_period: Duration::from_millis(50),
@@ -37,7 +44,6 @@ fn start(test: &TestCluster, identity: &str, options: Options) -> Running {
         graceful_shutdown: Duration::ZERO,
         ..options
     };
-    let cluster = pintle::embedded::cluster(&test.api, "default");
     let (ended, shared) = (Arc::clone(&stop), health.clone());
     let task = tokio::task::spawn_local(async move {
         let log = Arc::new(|_: &pintle_tree::LogLine| {});
@@ -47,14 +53,14 @@ fn start(test: &TestCluster, identity: &str, options: Options) -> Running {
 }
 
 impl Running {
-    async fn stop(self) {
+    pub(crate) async fn stop(self) {
         self.stop.notify_one();
         tokio::time::timeout(LIMIT, self.task).await.unwrap().unwrap().unwrap();
     }
 }
 
 /// Waits until a condition holds.
-async fn until(what: &str, condition: impl AsyncFn() -> bool) {
+pub(crate) async fn until(what: &str, condition: impl AsyncFn() -> bool) {
     let wait = async {
         while !condition().await {
             tokio::time::sleep(Duration::from_millis(10)).await;

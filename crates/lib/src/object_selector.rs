@@ -38,6 +38,9 @@ pub struct ObjectSelector {
     annotations: Selector,
 }
 
+/// How large a pattern may be. Names have 253 characters at most, and there may be many patterns.
+const MAX_STATES: u64 = 4_000;
+
 impl ObjectSelector {
     /// Compiles patterns.
     ///
@@ -47,7 +50,7 @@ impl ObjectSelector {
         let regex = |field: &str, pattern: &Option<String>| match pattern.as_deref() {
             None | Some("") => Ok(None),
             Some(pattern) => {
-                let compiled = Regex::compile(format!("^(?:{pattern})$"));
+                let compiled = Regex::compile_within(format!("^(?:{pattern})$"), MAX_STATES);
                 compiled.map(Some).map_err(|error| format!("{field}: {error}"))
             }
         };
@@ -89,6 +92,14 @@ fn texts(object: &Object, field: &str) -> BTreeMap<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pattern_that_takes_megabytes_is_refused() {
+        let named = |name: &str| ObjectPatterns { name: Some(name.to_owned()), ..ObjectPatterns::default() };
+        assert!(ObjectSelector::new(&named("[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")).is_ok());
+        let error = ObjectSelector::new(&named(r"(\pL{100}){10}")).expect_err("it is too large");
+        assert!(error.starts_with("name: "), "{error}");
+    }
 
     fn matches(patterns: ObjectPatterns) -> bool {
         let text = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web-a, namespace: prod, labels: {tier: x}}\n";

@@ -7,7 +7,7 @@ use regex_automata::util::primitives::NonMaxUsize;
 use regex_automata::{Input, meta};
 
 use crate::engine;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::expand::expand;
 use crate::search_cost::SearchCost;
 use crate::subject::Subject;
@@ -41,8 +41,19 @@ impl Regex {
     /// # Errors
     /// When the pattern is malformed or too large, with Go's text.
     pub fn compile(pattern: impl AsRef<[u8]>) -> Result<Self> {
+        Self::compile_within(pattern, u64::MAX)
+    }
+
+    /// As [`Regex::compile`], for many patterns of somebody else: each may have `max_states` states.
+    ///
+    /// # Errors
+    /// As [`Regex::compile`].
+    pub fn compile_within(pattern: impl AsRef<[u8]>, max_states: u64) -> Result<Self> {
         let source = pattern.as_ref();
         let pattern = parse(source)?;
+        if pattern.states > max_states {
+            return Err(Error::new(ErrorKind::Large, source));
+        }
         let automaton = engine::build(&pattern, source)?;
         let Pattern { names, positions, states, .. } = pattern;
         Ok(Self { automaton, source: source.to_vec(), names, positions, states, work: OnceLock::new() })
@@ -300,7 +311,6 @@ impl Regex {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::ErrorKind;
 
     fn regex(pattern: &str) -> Regex {
         Regex::compile(pattern).expect(pattern)

@@ -23,6 +23,12 @@ const MAX_REDIRECTS: usize = 8;
 /// The longest wait between retries, whatever `Retry-After` says.
 const MAX_BACKOFF: Duration = Duration::from_secs(60);
 
+/// How long one request may wait for retries in all.
+const MAX_WAIT: Duration = Duration::from_secs(120);
+
+/// Pauses that a registry asks for are reported from this length.
+const REPORTED_WAIT: Duration = Duration::from_secs(2);
+
 /// The maximum size of a token server's response, in bytes.
 pub(crate) const TOKEN_LIMIT: usize = 1 << 20;
 
@@ -161,6 +167,7 @@ impl Client {
         let home = self.home(call.scope.repository().registry()).await?;
         let mut tries = 0;
         let mut asked = false;
+        let mut waited = Duration::ZERO;
         loop {
             let token = self.authorize(&call.scope).await.map_err(|error| nameless(error, call))?;
             let asked_to_wait = match self.follow(call, &home, token.as_ref()).await {
@@ -171,12 +178,15 @@ impl Client {
                 }
                 Ok(answer) if is_denied(answer.status) => return Err(denied(call, answer).await),
                 Ok(answer) if !is_transient(answer.status) => return Ok(answer),
-                Ok(answer) if tries >= self.settings.retries => return Err(answer.error().await),
+                Ok(answer) if tries >= self.settings.retries || is_too_long(waited, &answer) => {
+                    return Err(answer.error().await);
+                }
                 Ok(answer) => retry_after(&answer),
                 Err(error) if !error.is_transient() || tries >= self.settings.retries => return Err(error),
                 Err(_) => None,
             };
-            self.pause(tries, asked_to_wait).await;
+            waited += asked_to_wait.unwrap_or_default().min(MAX_BACKOFF);
+            self.pause_for(&call.uri, tries, asked_to_wait).await;
             tries += 1;
         }
     }
@@ -199,6 +209,15 @@ impl Client {
     pub(crate) async fn pause(&self, tries: u32, wanted: Option<Duration>) {
         let doubled = self.settings.pause.saturating_mul(1 << tries.min(10));
         tokio::time::sleep(wanted.unwrap_or(doubled).min(MAX_BACKOFF)).await;
+    }
+
+    /// As [`Client::pause`] for what a server asked for, and tells the user about a long one.
+    pub(crate) async fn pause_for(&self, uri: &Uri, tries: u32, wanted: Option<Duration>) {
+        let reported = wanted.map(|wanted| wanted.min(MAX_BACKOFF)).filter(|pause| *pause >= REPORTED_WAIT);
+        if let (Some(notice), Some(pause)) = (&self.settings.on_wait, reported) {
+            notice.call(uri.host().unwrap_or_default(), pause);
+        }
+        self.pause(tries, wanted).await;
     }
 
     /// One attempt, following redirects.
@@ -306,6 +325,7 @@ impl Client {
         login: Option<&Login>,
     ) -> Result<Token> {
         let mut tries = 0;
+        let mut waited = Duration::ZERO;
         loop {
             let request = token_request(scope, realm, service, login)?;
             let outcome = self.transport.send(request).await;
@@ -318,12 +338,15 @@ impl Client {
                     });
                 }
                 Ok(answer) if !is_transient(answer.status) => return Err(denied_for(scope, answer).await),
-                Ok(answer) if tries >= self.settings.retries => return Err(answer.error().await),
+                Ok(answer) if tries >= self.settings.retries || is_too_long(waited, &answer) => {
+                    return Err(answer.error().await);
+                }
                 Ok(answer) => retry_after(&answer),
-                Err(error) if tries >= self.settings.retries => return Err(error),
+                Err(error) if !error.is_transient() || tries >= self.settings.retries => return Err(error),
                 Err(_) => None,
             };
-            self.pause(tries, asked_to_wait).await;
+            waited += asked_to_wait.unwrap_or_default().min(MAX_BACKOFF);
+            self.pause_for(realm, tries, asked_to_wait).await;
             tries += 1;
         }
     }
@@ -383,6 +406,11 @@ async fn denied_for(scope: &Scope, answer: Answer) -> Error {
 /// The delay of a `Retry-After` header in seconds.
 pub(crate) fn retry_after(answer: &Answer) -> Option<Duration> {
     answer.header("retry-after")?.trim().parse().ok().map(Duration::from_secs)
+}
+
+/// Whether another pause that an answer asks for would be one too many.
+fn is_too_long(waited: Duration, answer: &Answer) -> bool {
+    waited + retry_after(answer).unwrap_or_default().min(MAX_BACKOFF) > MAX_WAIT
 }
 
 /// Scheme, host and port, which decide whether credentials may be sent.

@@ -5,14 +5,11 @@
 //! gains nothing. Redirects follow the same rule.
 
 use std::collections::BTreeMap;
-use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::future::BoxFuture;
 use http::header::{HeaderMap, LOCATION};
 use http::{Method, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Full};
@@ -20,11 +17,11 @@ use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::client::legacy::connect::dns::Name;
 use hyper_util::rt::TokioExecutor;
 use rustls::ClientConfig;
-use tower::Service;
 
+pub use crate::address::NOT_PUBLIC;
+use crate::address::{AddressCheck, Resolver};
 use crate::settings::Settings;
 use crate::tls;
 use crate::transport::innermost;
@@ -73,7 +70,7 @@ pub struct HttpResponse {
 /// Sends plain requests. Proxies are not used, because a proxy would choose the address.
 #[derive(Clone)]
 pub struct Fetcher {
-    allowed: Allowed,
+    check: AddressCheck,
     tls: Arc<OnceLock<ClientConfig>>,
 }
 
@@ -82,7 +79,7 @@ type Sender = Client<HttpsConnector<HttpConnector<Resolver>>, Full<Bytes>>;
 impl Fetcher {
     /// A fetcher that connects only to addresses accepted by `allowed`.
     pub fn new(allowed: Allowed) -> Fetcher {
-        Fetcher { allowed, tls: Arc::default() }
+        Fetcher { check: AddressCheck::new(move |_, address| allowed(address)), tls: Arc::default() }
     }
 
     /// Sends a request and waits for the response. Blocks; must not be called on an async worker thread.
@@ -142,7 +139,8 @@ impl Fetcher {
         uri: &Uri,
         headers: &BTreeMap<String, String>,
     ) -> Result<http::Response<Incoming>, String> {
-        self.check_literal(uri)?;
+        // Literal addresses bypass the resolver.
+        self.check.check_literal(uri).map_err(|refused| refused.to_string())?;
         let method = Method::from_bytes(request.method.as_bytes()).map_err(|error| error.to_string())?;
         let mut builder = http::Request::builder().method(method).uri(uri.clone());
         for (name, value) in headers {
@@ -159,15 +157,6 @@ impl Fetcher {
         client.request(built).await.map_err(|error| innermost(&error))
     }
 
-    /// Literal addresses bypass the resolver, so they are checked here.
-    fn check_literal(&self, uri: &Uri) -> Result<(), String> {
-        let host = uri.host().unwrap_or_default();
-        let Ok(address) = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() else {
-            return Ok(());
-        };
-        if (self.allowed)(address) { Ok(()) } else { Err(refused(host, address)) }
-    }
-
     fn client(&self) -> Result<Sender, String> {
         let tls = match self.tls.get() {
             Some(tls) => tls,
@@ -176,7 +165,7 @@ impl Fetcher {
                 self.tls.get_or_init(|| made)
             }
         };
-        let mut http = HttpConnector::new_with_resolver(Resolver { allowed: Arc::clone(&self.allowed) });
+        let mut http = HttpConnector::new_with_resolver(Resolver::new(Some(self.check.clone())));
         http.enforce_http(false);
         let connector =
             HttpsConnectorBuilder::new().with_tls_config(tls.clone()).https_or_http().enable_http1();
@@ -191,13 +180,6 @@ async fn until(cancelled: &dyn Fn() -> bool) {
     while !cancelled() {
         tokio::time::sleep(CANCEL_POLL_INTERVAL).await;
     }
-}
-
-/// How the reason ends if an address is not public; callers recognise the case by it.
-pub const NOT_PUBLIC: &str = "which is not a public address";
-
-fn refused(host: &str, address: IpAddr) -> String {
-    format!("{host} is at {address}, {NOT_PUBLIC}")
 }
 
 /// The target of a redirect, if any. Only safe methods are repeated after 307 and 308.
@@ -246,35 +228,6 @@ async fn received(response: http::Response<Incoming>, most: usize) -> Result<Htt
     let text = |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     let headers = head.headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value)));
     Ok(HttpResponse { status: head.status.as_u16(), headers: headers.collect(), body })
-}
-
-/// A DNS resolver that fails unless all addresses are allowed.
-#[derive(Clone)]
-struct Resolver {
-    allowed: Allowed,
-}
-
-impl Service<Name> for Resolver {
-    type Response = std::vec::IntoIter<SocketAddr>;
-    type Error = io::Error;
-    type Future = BoxFuture<'static, io::Result<Self::Response>>;
-
-    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, name: Name) -> Self::Future {
-        let allowed = Arc::clone(&self.allowed);
-        Box::pin(async move {
-            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            match found.iter().find(|address| !allowed(address.ip())) {
-                Some(address) => {
-                    Err(io::Error::new(io::ErrorKind::PermissionDenied, refused(name.as_str(), address.ip())))
-                }
-                None => Ok(found.into_iter()),
-            }
-        })
-    }
 }
 
 #[cfg(test)]

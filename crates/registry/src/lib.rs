@@ -30,6 +30,7 @@
 //! # }
 //! ```
 
+pub mod address;
 mod artifact;
 mod auth;
 mod blob;
@@ -65,5 +66,5 @@ pub use name::{ImageName, Repository};
 pub use plugin::{PLUGIN, PulledPlugin};
 pub use progress::{Progress, Silent};
 pub use resolve::Resolved;
-pub use settings::{Login, Proxies, Settings, is_loopback};
+pub use settings::{Login, Proxies, Settings, WaitNotice, is_loopback};
 pub use transport::{Answer, BodyPart, Transport};

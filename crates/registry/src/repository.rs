@@ -1,5 +1,7 @@
 //! The endpoints of the OCI distribution API, one function each.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, RANGE};
 use http::{Method, StatusCode, Uri};
@@ -14,8 +16,11 @@ use crate::manifest::{self, Descriptor, INDEX, MANIFEST_LIMIT, Manifest};
 use crate::name::{ImageName, Repository};
 use crate::transport::Answer;
 
-/// The maximum number of pages of a referrers list.
-const MAX_PAGES: usize = 64;
+/// The maximum number of pages of a list.
+const MAX_PAGES: usize = 10_000;
+
+/// The maximum number of referrers of a manifest.
+const MAX_REFERRERS: usize = 100_000;
 
 /// The result of a cross-repository mount.
 pub(crate) enum Mounted {
@@ -150,17 +155,17 @@ impl Client {
         repository: &Repository,
         digest: &Digest,
     ) -> Result<Vec<Descriptor>> {
-        let mut uri = self.address(repository, &format!("referrers/{digest}")).await?;
+        let mut pages = Pages::new(self.address(repository, &format!("referrers/{digest}")).await?);
         let mut found = Vec::new();
-        for page in 0..MAX_PAGES {
-            let call = Call::new(Method::GET, uri.clone(), Scope::Pull(repository.clone()));
+        while let Some(uri) = pages.current() {
+            let call = Call::new(Method::GET, uri, Scope::Pull(repository.clone()));
             let answer = self.call(&call.header(ACCEPT, INDEX)).await?;
             let is_list = answer.header("content-type").is_some_and(|kind| kind.starts_with(INDEX));
             if answer.status != StatusCode::OK || !is_list {
                 // Later pages of a list that has begun must be there: a part of it must not look like all of it.
-                return match page {
-                    0 => self.referrers_by_tag(repository, digest).await,
-                    _ => Err(answer.error().await),
+                return match pages.read.is_empty() {
+                    true => self.referrers_by_tag(repository, digest).await,
+                    false => Err(answer.error().await),
                 };
             }
             let next = answer.header("link").map(next_page).transpose()?;
@@ -168,12 +173,14 @@ impl Client {
             let tree = pintle_tree::json::read_exact(&text).unwrap_or_default();
             let list = tree.get("manifests").and_then(Node::as_list).unwrap_or_default();
             found.extend(list.iter().filter_map(Descriptor::read));
-            match next {
-                Some(next) => uri = joined(&uri, &next)?,
-                None => return Ok(found),
+            let what = repository.at(digest.clone()).to_string();
+            if found.len() > MAX_REFERRERS {
+                let reason = format!("it has more than {MAX_REFERRERS} referrers");
+                return Err(Error::Size { what, reason });
             }
+            pages.advance(next.as_deref(), &what)?;
         }
-        Err(too_many_pages(&repository.to_string(), MAX_PAGES))
+        Ok(found)
     }
 
     /// The fallback for registries without the referrers API: an index under the tag `sha256-…`.
@@ -238,12 +245,49 @@ pub(crate) fn next_page(header: &str) -> Result<String> {
     Ok(address.to_owned())
 }
 
+/// The pages of a list, each of which names the next one. A registry must not lead in circles, or on for ever.
+pub(crate) struct Pages {
+    current: Option<Uri>,
+    read: BTreeSet<String>,
+}
+
+impl Pages {
+    pub(crate) fn new(first: Uri) -> Pages {
+        Pages { current: Some(first), read: BTreeSet::new() }
+    }
+
+    /// The page to read now; `None` after the last one.
+    pub(crate) fn current(&self) -> Option<Uri> {
+        self.current.clone()
+    }
+
+    /// Goes on to the page that the current one names.
+    ///
+    /// # Errors
+    /// When it cannot be read: a part of the list must not look like all of it.
+    pub(crate) fn advance(&mut self, next: Option<&str>, what: &str) -> Result<()> {
+        let Some(current) = self.current.take() else { return Ok(()) };
+        self.read.insert(current.to_string());
+        let Some(next) = next else { return Ok(()) };
+        let next = joined(&current, next)?;
+        if self.read.contains(&next.to_string()) {
+            let reason = "a page of the list leads back to one that was read before".to_owned();
+            return Err(Error::Manifest { what: what.to_owned(), reason });
+        }
+        if self.read.len() >= MAX_PAGES {
+            return Err(too_many_pages(what));
+        }
+        self.current = Some(next);
+        Ok(())
+    }
+}
+
 /// The address of the next page of a list.
 ///
 /// # Errors
 /// Addresses of another origin, which are not followed: a registry must not lead requests elsewhere. To stop there instead
 /// would make a part of the list look like all of it.
-pub(crate) fn joined(from: &Uri, next: &str) -> Result<Uri> {
+fn joined(from: &Uri, next: &str) -> Result<Uri> {
     let refused = |reason: String| Error::NextPage { next: next.to_owned(), reason };
     let other = || refused(format!("not the same origin as {}", quote(from.to_string().as_bytes())));
     let (Some(scheme), Some(authority)) = (from.scheme_str(), from.authority()) else { return Err(other()) };
@@ -267,8 +311,8 @@ fn origin(uri: &Uri) -> (String, String, u16) {
 }
 
 /// The error for a list that goes on longer than it is read. A part of it must not look like all of it.
-pub(crate) fn too_many_pages(what: &str, pages: usize) -> Error {
-    Error::Size { what: what.to_owned(), reason: format!("the list has more than {pages} pages") }
+fn too_many_pages(what: &str) -> Error {
+    Error::Size { what: what.to_owned(), reason: format!("the list has more than {MAX_PAGES} pages") }
 }
 
 #[cfg(test)]

@@ -2,7 +2,10 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
+
+use crate::address::AddressCheck;
 
 /// Settings for one side of a copy.
 #[derive(Clone, Debug)]
@@ -31,6 +34,32 @@ pub struct Settings {
     pub pause: Duration,
     /// The idle timeout: how long a connection may go without any traffic.
     pub idle_timeout: Duration,
+    /// Which addresses may be connected to; all if it is not set. A proxy resolves names itself, so behind one only
+    /// addresses in URLs are checked.
+    pub addresses: Option<AddressCheck>,
+    /// Called before a long pause that a registry asked for.
+    pub on_wait: Option<WaitNotice>,
+}
+
+/// Called with the host and the time before a long pause that a server asked for, so that a user knows what happens.
+#[derive(Clone)]
+pub struct WaitNotice(Arc<dyn Fn(&str, Duration) + Send + Sync>);
+
+impl WaitNotice {
+    /// Calls a function.
+    pub fn new(notice: impl Fn(&str, Duration) + Send + Sync + 'static) -> WaitNotice {
+        WaitNotice(Arc::new(notice))
+    }
+
+    pub(crate) fn call(&self, host: &str, pause: Duration) {
+        (self.0)(host, pause);
+    }
+}
+
+impl fmt::Debug for WaitNotice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WaitNotice")
+    }
 }
 
 impl Default for Settings {
@@ -48,6 +77,8 @@ impl Default for Settings {
             retries: 5,
             pause: Duration::from_millis(500),
             idle_timeout: Duration::from_secs(60),
+            addresses: None,
+            on_wait: None,
         }
     }
 }

@@ -20,6 +20,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use pintle_time::{GoTime, Zone};
 use pintle_tree::Node;
 use tokio::fs::File;
 use tokio::io::AsyncReadExt as _;
@@ -27,9 +28,13 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tower::Service;
 
+use crate::address::{AddressCheck, Refused, Resolver};
 use crate::error::{Error, Result};
 use crate::settings::Settings;
 use crate::tls;
+
+/// The layout of dates in headers.
+const HTTP_DATE: &str = "Mon, 02 Jan 2006 15:04:05 GMT";
 
 /// The error type that hyper expects.
 pub(crate) type BoxError = Box<dyn StdError + Send + Sync>;
@@ -105,11 +110,6 @@ impl Transport {
     /// # Errors
     /// When a file cannot be read or used.
     pub fn new(settings: &Settings) -> Result<Transport> {
-        let mut http = HttpConnector::new();
-        http.enforce_http(false);
-        http.set_connect_timeout(Some(CONNECT_TIMEOUT));
-        http.set_nodelay(true);
-        http.set_keepalive(Some(Duration::from_secs(60)));
         let proxies = &settings.proxies;
         let matcher = Matcher::builder()
             .http(proxies.http.clone())
@@ -120,7 +120,13 @@ impl Transport {
             .with_tls_config(tls::config(settings)?)
             .https_or_http()
             .enable_http1()
-            .wrap_connector(Dialer { http, matcher: std::sync::Arc::new(matcher) });
+            .wrap_connector(Dialer {
+                http: connector(settings.addresses.clone()),
+                // The user chose the proxies, so their addresses are not checked.
+                to_proxy: connector(None),
+                matcher: std::sync::Arc::new(matcher),
+                addresses: settings.addresses.clone(),
+            });
         let client = Client::builder(TokioExecutor::new())
             .pool_idle_timeout(Duration::from_secs(30))
             .pool_timer(TokioTimer::new())
@@ -222,14 +228,25 @@ impl Transport {
                     idle_timeout: self.idle_timeout,
                 })
             }
-            Err(error) => match self.lost_alert(uri, &error).await {
-                Some(alert) => Err(crate::go_words::of_alert(&alert)),
-                None => Err(crate::go_words::of(&error, uri).await),
-            },
+            Err(error) => Err(self.go_error(uri, &error).await),
+        }
+    }
+
+    async fn go_error(&self, uri: &Uri, error: &hyper_util::client::legacy::Error) -> String {
+        if let Some(refused) = Refused::find(error) {
+            return refused.to_string();
+        }
+        match self.lost_alert(uri, error).await {
+            Some(alert) => crate::go_words::of_alert(&alert),
+            None => crate::go_words::of(error, uri).await,
         }
     }
 
     async fn failure(&self, uri: &Uri, error: &hyper_util::client::legacy::Error) -> Error {
+        if let Some(refused) = Refused::find(error) {
+            // Not a network error, which would be retried.
+            return Error::Settings { what: shown(uri), reason: refused.to_string() };
+        }
         let mut reason = tls::certificate_problem(error)
             .map(|problem| crate::go_words::of_certificate(&problem, uri.host().unwrap_or_default()))
             .unwrap_or_else(|| innermost(error));
@@ -332,6 +349,20 @@ impl Answer {
     /// A header, if it is there and readable.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
+    }
+
+    /// Whether what came may still change without a change of its `Last-Modified`, which has whole seconds: then it is no
+    /// validator, and neither is an `ETag` that servers make from it (RFC 9110, 8.8.2.2).
+    pub fn may_change_unnoticed(&self) -> bool {
+        let time = |name: &str| {
+            let text = self.header(name)?;
+            GoTime::parse(HTTP_DATE, text, &Zone::utc()).ok().map(|time| time.unix())
+        };
+        match (time("last-modified"), time("date")) {
+            (Some(modified), Some(now)) => now - modified < 2,
+            (Some(_), None) => true,
+            (None, _) => false,
+        }
     }
 
     /// The next piece of the body.
@@ -444,11 +475,23 @@ pub(crate) async fn error_body(mut answer: Answer) -> ErrorBody {
     }
 }
 
+/// Opens TCP connections to addresses that are allowed.
+fn connector(addresses: Option<AddressCheck>) -> HttpConnector<Resolver> {
+    let mut http = HttpConnector::new_with_resolver(Resolver::new(addresses));
+    http.enforce_http(false);
+    http.set_connect_timeout(Some(CONNECT_TIMEOUT));
+    http.set_nodelay(true);
+    http.set_keepalive(Some(Duration::from_secs(60)));
+    http
+}
+
 /// Opens connections, through a proxy if one applies.
 #[derive(Clone)]
 struct Dialer {
-    http: HttpConnector,
+    http: HttpConnector<Resolver>,
+    to_proxy: HttpConnector<Resolver>,
     matcher: std::sync::Arc<Matcher>,
+    addresses: Option<AddressCheck>,
 }
 
 impl Service<Uri> for Dialer {
@@ -461,22 +504,25 @@ impl Service<Uri> for Dialer {
     }
 
     fn call(&mut self, target: Uri) -> Self::Future {
+        let checked = self.addresses.as_ref().map_or(Ok(()), |addresses| addresses.check_literal(&target));
+        if let Err(refused) = checked {
+            return Box::pin(std::future::ready(Err(refused.into())));
+        }
         let host = target.authority().map_or("", |authority| authority.as_str());
         let proxy = if crate::settings::is_loopback(host) { None } else { self.matcher.intercept(&target) };
-        let mut http = self.http.clone();
         match proxy {
             None => {
-                let dial = http.call(target);
+                let dial = self.http.call(target);
                 Box::pin(async move { dial.await.map_err(Into::into) })
             }
-            Some(proxy) => Box::pin(through(proxy, http, target)),
+            Some(proxy) => Box::pin(through(proxy, self.to_proxy.clone(), target)),
         }
     }
 }
 
 async fn through(
     proxy: Intercept,
-    http: HttpConnector,
+    http: HttpConnector<Resolver>,
     target: Uri,
 ) -> std::result::Result<TokioIo<TcpStream>, BoxError> {
     match proxy.uri().scheme_str() {

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::Arc;
 
+use pintle_registry::address::AddressCheck;
 use pintle_registry::chart::{
     CONFIG, CONTENT, ChartContent, ChartPush, ChartReference, LEGACY_CONTENT, PROVENANCE, PulledChart,
     WantedParts, WantedProvenance,
 };
-use pintle_registry::{Digest, Error, Silent};
+use pintle_registry::{Client, Digest, Error, Settings, Silent, WaitNotice};
 
 use crate::support::fake::{Behavior, Fake, Fault, Reply};
 use crate::support::program::distribution;
@@ -149,6 +150,69 @@ async fn versions_are_looked_for_on_all_pages_of_tags() {
     let reference = format!("oci://{}/charts/web", none.host);
     let message = refused(&reference, "").await;
     assert_eq!(message, format!("unable to locate any tags in provided repository: {reference}"));
+}
+
+#[tokio::test]
+async fn a_list_of_tags_that_leads_back_to_itself_ends() {
+    for next in ["/v2/charts/web/tags/list", "/v2/charts/web/tags/list?last=1"] {
+        let fake = Fake::start(move |asked| match asked.path.contains("/tags/list") {
+            true => Behavior::Instead(
+                Reply::new(200).with("Link", format!("<{next}>; rel=\"next\"")).body(r#"{"tags":["1.0.0"]}"#),
+            ),
+            false => Behavior::Honest,
+        });
+        let repository = ChartReference::parse(&format!("{}/charts/web", fake.host)).unwrap().repository;
+        let error = client().chart_versions(&repository).await.unwrap_err().to_string();
+        assert!(error.contains("leads back to one that was read before"), "{error}");
+        assert!(fake.log.lock().unwrap().len() <= 3, "each page was read once");
+    }
+}
+
+#[tokio::test]
+async fn a_list_of_referrers_that_leads_back_to_itself_ends() {
+    let fake = Fake::start(|asked| match asked.path.contains("/referrers/") {
+        true => Behavior::Instead(
+            Reply::new(200)
+                .with("Content-Type", "application/vnd.oci.image.index.v1+json")
+                .with("Link", format!("<{}>; rel=\"next\"", asked.path))
+                .body(r#"{"manifests":[]}"#),
+        ),
+        false => Behavior::Honest,
+    });
+    let repository = ChartReference::parse(&format!("{}/charts/web", fake.host)).unwrap().repository;
+    let error = client().chart_signatures(&repository, &Digest::of(b"x")).await.unwrap_err().to_string();
+    assert!(error.contains("leads back to one that was read before"), "{error}");
+}
+
+#[tokio::test]
+async fn a_long_pause_that_a_registry_asks_for_is_reported_and_limited() {
+    let fake = Fake::start(|_| Behavior::Instead(Reply::new(429).with("Retry-After", "3600")));
+    let pauses = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let noticed = Arc::clone(&pauses);
+    let notice = WaitNotice::new(move |host, pause| {
+        noticed.lock().unwrap().push((host.to_owned(), pause.as_secs()));
+    });
+    let settings = Settings { on_wait: Some(notice), plain_http: true, ..Settings::default() };
+    let client = Arc::new(Client::new(settings).unwrap());
+    let repository = ChartReference::parse(&format!("{}/charts/web", fake.host)).unwrap().repository;
+    let asked = client.chart_versions(&repository);
+    assert!(tokio::time::timeout(std::time::Duration::from_millis(500), asked).await.is_err(), "it waits");
+    assert_eq!(*pauses.lock().unwrap(), [("127.0.0.1".to_owned(), 60)]);
+}
+
+#[tokio::test]
+async fn a_registry_at_an_address_that_is_not_allowed_is_not_asked() {
+    let fake = Fake::start(|_| Behavior::Honest);
+    let port = fake.host.rsplit_once(':').unwrap().1;
+    let addresses = AddressCheck::new(|host, address| host == "allowed.example" || !address.is_loopback());
+    let settings = Settings { addresses: Some(addresses), plain_http: true, ..Settings::default() };
+    let client = Arc::new(Client::new(settings).unwrap());
+    for host in ["127.0.0.1", "localhost", "127.1", "[::1]"] {
+        let reference = ChartReference::parse(&format!("oci://{host}:{port}/charts/web")).unwrap();
+        let error = client.chart_versions(&reference.repository).await.unwrap_err().to_string();
+        assert!(error.contains("which is not a public address"), "{host}: {error}");
+    }
+    assert!(fake.log.lock().unwrap().is_empty());
 }
 
 /// Puts a manifest with these layers and this kind of configuration into a registry by hand.

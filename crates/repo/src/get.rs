@@ -13,6 +13,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use pintle_registry::address::AddressCheck;
 use pintle_registry::{Proxies, Transport};
 use pintle_tree::redact::redacted;
 
@@ -112,6 +113,9 @@ pub struct Getter {
     progress: Option<DownloadProgress>,
     schemes: Option<Box<dyn SchemeGetter>>,
     stale_digest: Option<StaleDigest>,
+    addresses: Option<AddressCheck>,
+    trusts_subdomains: bool,
+    max_bytes: u64,
 }
 
 impl Getter {
@@ -126,6 +130,9 @@ impl Getter {
             progress: None,
             schemes: None,
             stale_digest: None,
+            addresses: None,
+            trusts_subdomains: false,
+            max_bytes: u64::MAX,
         }
     }
 
@@ -147,6 +154,31 @@ impl Getter {
             }
             (outcome, _) => outcome,
         }
+    }
+
+    /// The same getter, which takes no more than this of any server, also if a request allows more.
+    #[must_use]
+    pub fn with_max_bytes(self, max_bytes: u64) -> Getter {
+        Getter { max_bytes, ..self }
+    }
+
+    /// The most that is taken of the answer to a request.
+    pub(crate) fn limit(&self, limit: u64) -> u64 {
+        limit.min(self.max_bytes)
+    }
+
+    /// The same getter, which sends credentials to subdomains, too, if a server redirects there. Go's client does, and so
+    /// Helm.
+    #[must_use]
+    pub fn with_subdomains(self, trusts_subdomains: bool) -> Getter {
+        Getter { trusts_subdomains, ..self }
+    }
+
+    /// The same getter, which connects only to addresses that pass the check, also after redirects. The registries have
+    /// settings of their own.
+    #[must_use]
+    pub fn with_addresses(self, addresses: AddressCheck) -> Getter {
+        Getter { addresses: Some(addresses), ..self }
     }
 
     /// The same getter, which fetches charts from registries too.

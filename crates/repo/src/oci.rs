@@ -40,6 +40,7 @@ pub struct Registries {
     stored: OnceLock<Result<Arc<Client>>>,
     runtime: OnceLock<std::result::Result<Runtime, String>>,
     notices: Mutex<String>,
+    deadline: Option<std::time::Instant>,
 }
 
 impl Registries {
@@ -51,7 +52,15 @@ impl Registries {
             stored: OnceLock::new(),
             runtime: OnceLock::new(),
             notices: Mutex::default(),
+            deadline: None,
         }
+    }
+
+    /// The same registries, which fail everything after a moment. Each connection has a timeout of its own, but a registry
+    /// that sends a little now and then could go on for ever.
+    #[must_use]
+    pub fn with_deadline(self, deadline: std::time::Instant) -> Registries {
+        Registries { deadline: Some(deadline), ..self }
     }
 
     /// What Helm prints about the charts fetched since the last call.
@@ -72,7 +81,9 @@ impl Registries {
             Builder::new_current_thread().enable_all().build().map_err(|error| error.to_string())
         });
         let runtime = runtime.as_ref().map_err(|error| Error::Fetch(format!("cannot start: {error}")))?;
-        Ok(runtime.block_on(operation)?)
+        let Some(deadline) = self.deadline else { return Ok(runtime.block_on(operation)?) };
+        let ended = runtime.block_on(async { tokio::time::timeout_at(deadline.into(), operation).await });
+        Ok(ended.map_err(|_| Error::Fetch("the registry takes too long".to_owned()))??)
     }
 
     /// Notes what Helm prints about a chart that the user named. Helm prints nothing about charts named by an index.
@@ -221,7 +232,8 @@ impl Resolver<'_> {
     ) -> Result<String> {
         let registries = self.registries(&resolved.source.url, "")?;
         let client = registries.client(oci.credentials)?;
-        let wanted = WantedParts { content: true, provenance: WantedProvenance::No, limit: MAX_ARCHIVE };
+        let limit = self.getter.limit(MAX_ARCHIVE);
+        let wanted = WantedParts { content: true, provenance: WantedProvenance::No, limit };
         let pulled = registries.run(async {
             let pulled = client.pull_chart(&oci.chart, wanted).await?;
             let mut meter =
@@ -353,5 +365,19 @@ mod tests {
         let text = registries.take_notices();
         assert!(text.starts_with("Warning: chart media type application/tar+gzip is deprecated\nPulled: "));
         assert!(text.contains("r.io/web:1.0.0_a contains an underscore.\n\nOCI artifact"), "{text}");
+    }
+
+    #[test]
+    fn a_registry_that_takes_too_long_is_left() {
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let host = silent.local_addr().expect("it has an address").to_string();
+        let settings = pintle_registry::Settings { plain_http: true, ..Default::default() };
+        let client = Arc::new(Client::new(settings).expect("good settings"));
+        let deadline = std::time::Instant::now() + std::time::Duration::from_millis(200);
+        let shared = Arc::clone(&client);
+        let registries = Registries::new(move |_| Ok(Arc::clone(&shared))).with_deadline(deadline);
+        let parsed = parse(&format!("oci://{host}/charts/web")).expect("a reference");
+        let error = registries.run(client.resolve_chart(&parsed, "1.x")).expect_err("it says nothing");
+        assert_eq!(error.to_string(), "the registry takes too long");
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use pintle_registry::address::AddressCheck;
 use pintle_repo::{Getter, Proxies, Request};
 
 /// Answers every request with these bytes, and sends nothing more. Returns the URL.
@@ -50,6 +51,15 @@ fn more_than_the_limit_is_not_taken() {
         format!("failed to fetch {url} : it is larger than 1000 bytes, which is the most that is taken")
     );
     assert_eq!(get(&url, 1001, TIMEOUT).map(|bytes| bytes.len()), Ok(1001));
+}
+
+#[test]
+fn a_getter_may_take_less_than_a_request_allows() {
+    let url = server(answer("", &[b'x'; 1001]));
+    let getter = Getter::new(Proxies::default(), TIMEOUT, "test").with_max_bytes(1000);
+    let request = Request { url: &url, home: &url, limit: 5000, ..Request::default() };
+    let error = getter.get_bytes(&request).expect_err("it is too much").to_string();
+    assert!(error.contains("larger than 1000 bytes"), "{error}");
 }
 
 #[test]
@@ -101,4 +111,45 @@ fn redirects_end_and_lead_only_to_servers() {
 fn what_is_no_answer_is_an_error() {
     let error = get(&server(b"SSH-2.0-OpenSSH_9.2\r\n\r\n".to_vec()), 1000, TIMEOUT).expect_err("no answer");
     assert!(error.contains("malformed HTTP response"), "{error}");
+}
+
+/// What a server says about a file that was changed at `modified`, in an answer of `date`.
+fn validators(modified: &str, date: &str) -> (String, String) {
+    let head = format!("{modified}{date}etag: \"5f-3\"\r\n");
+    let url = server(answer(&head, b"index"));
+    let getter = Getter::new(Proxies::default(), TIMEOUT, "test");
+    let request = Request { url: &url, home: &url, limit: 1000, ..Request::default() };
+    let (response, _) = getter.get_bytes(&request).expect("an answer");
+    (response.validators.etag, response.validators.last_modified)
+}
+
+#[test]
+fn a_file_that_may_change_within_the_same_second_is_fetched_again() {
+    let at = |name: &str, second: u32| format!("{name}: Wed, 18 Nov 2026 10:00:{second:02} GMT\r\n");
+    let nothing = (String::new(), String::new());
+    assert_eq!(validators(&at("last-modified", 7), &at("date", 7)), nothing);
+    assert_eq!(validators(&at("last-modified", 7), &at("date", 8)), nothing);
+    assert_eq!(validators(&at("last-modified", 7), ""), nothing, "the clock of the server is not known");
+    let (etag, modified) = validators(&at("last-modified", 7), &at("date", 9));
+    assert_eq!((etag.as_str(), modified.as_str()), ("\"5f-3\"", "Wed, 18 Nov 2026 10:00:07 GMT"));
+    assert_eq!(validators("", &at("date", 9)).0, "\"5f-3\"", "a tag that rests on no time");
+}
+
+#[test]
+fn an_address_that_is_not_allowed_is_not_asked_also_after_a_redirect() {
+    let target = server(answer("", b"secret"));
+    let port = target.rsplit_once(':').expect("a port").1;
+    let moved = format!("HTTP/1.1 302 F\r\nlocation: http://127.0.0.1:{port}\r\ncontent-length: 0\r\n\r\n");
+    let first = server(moved.into_bytes()).replace("127.0.0.1", "localhost");
+    let get = |url: &str, allowed: &'static str| {
+        let check = AddressCheck::new(move |host, _| host == allowed);
+        let getter = Getter::new(Proxies::default(), TIMEOUT, "test").with_addresses(check);
+        let request = Request { url, home: url, limit: 1000, ..Request::default() };
+        getter.get_bytes(&request).map(|(_, bytes)| bytes).map_err(|error| error.to_string())
+    };
+    assert_eq!(get(&target, "127.0.0.1"), Ok(b"secret".to_vec()));
+    for (url, allowed) in [(&target, "localhost"), (&first, "127.0.0.1"), (&first, "localhost")] {
+        let error = get(url, allowed).expect_err("it is not allowed");
+        assert!(error.contains("which is not a public address"), "{error}");
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pintle::cluster::crds;
 use pintle::embedded::Api;
-use pintle_controller::{Health, Log, Options};
+use pintle_controller::{AddressRules, Health, Log, Options};
 use pintle_tree::LogLine;
 
 use crate::command::{ArgCompletion, Command, Operands};
@@ -55,6 +55,10 @@ static OWN: &[Flag] = &[
     Flag::text(names::AS, "the service account for requests that name none; your own rights by default")
         .completes(FlagCompletion::Nothing),
     Flag::switch(
+        names::ALLOW_PRIVATE_NETWORK,
+        "let the URLs of requests lead to private addresses and to this machine",
+    ),
+    Flag::switch(
         names::WATCH_VALUES,
         "follow changes of ConfigMaps and Secrets with the label helm.sh/watch=true",
     ),
@@ -77,6 +81,10 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         watch_values: flags.on(names::WATCH_VALUES),
         cache: PathBuf::from(invocation.environment.home(Home::Cache, "controller")),
         proxies: pintle::repo::Proxies { http: proxies.http, https: proxies.https, none: proxies.none },
+        addresses: match flags.on(names::ALLOW_PRIVATE_NETWORK) {
+            true => AddressRules::any(),
+            false => AddressRules::default(),
+        },
         holder: Some(connection.session.holder.clone()),
         ..Options::default()
     };

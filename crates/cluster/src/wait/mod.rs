@@ -19,6 +19,7 @@ mod watch;
 
 pub(crate) use readiness::unix_now;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use pintle_objects::{Object, ObjectId};
@@ -76,7 +77,7 @@ pub type Observer<'o> = &'o mut (dyn FnMut(&Progress<'_>) + Send);
 pub struct Waiter<'c> {
     cluster: &'c Cluster,
     options: WaitOptions,
-    rules: Option<&'c dyn ReadinessRules>,
+    rules: Option<&'c Arc<dyn ReadinessRules>>,
 }
 
 impl<'c> Waiter<'c> {
@@ -87,7 +88,7 @@ impl<'c> Waiter<'c> {
 
     /// Uses rules of the caller for some kinds.
     #[must_use]
-    pub fn with_rules(self, rules: Option<&'c dyn ReadinessRules>) -> Self {
+    pub fn with_rules(self, rules: Option<&'c Arc<dyn ReadinessRules>>) -> Self {
         Waiter { rules, ..self }
     }
 
@@ -152,12 +153,25 @@ impl<'c> Waiter<'c> {
     /// rejected before the object was applied.
     fn own_readiness(&self, object: &Object) -> Option<Readiness> {
         let rules = self.rules.filter(|_| self.options.wait_for.is_readiness());
-        if let Some(readiness) = rules.and_then(|rules| readiness::by_rules(rules, object)) {
+        if let Some(readiness) = rules.and_then(|rules| readiness::by_rules(rules.as_ref(), object)) {
             return Some(readiness);
         }
         let is_enabled = self.options.readiness_annotations && self.options.wait_for.is_readiness();
         let expressions = is_enabled.then(|| ReadinessExpressions::from_object(object).ok().flatten())??;
         Some(expressions.evaluate(object))
+    }
+
+    /// As [`Waiter::own_readiness`]; rules of the caller may compute, so they run on a thread that may block.
+    async fn own_readiness_blocking(&self, object: &Object) -> Option<Readiness> {
+        let group = object.api_version().split_once('/').map_or("", |(group, _)| group);
+        let rules = self.rules.filter(|rules| rules.covers(group, object.kind()));
+        let Some(rules) = rules.filter(|_| self.options.wait_for.is_readiness()) else {
+            return self.own_readiness(object);
+        };
+        let (rules, object) = (Arc::clone(rules), object.clone());
+        let computed =
+            tokio::task::spawn_blocking(move || readiness::by_rules(rules.as_ref(), &object)).await;
+        computed.unwrap_or_else(|_| Some(Readiness::unknown()))
     }
 
     /// When waiting ends at the latest.

@@ -243,7 +243,7 @@ impl<'w, 'c> Run<'w, 'c> {
 
     /// Computes the status of an object by the rules for the condition.
     async fn compute_readiness(&self, object: &Object) -> Readiness {
-        if let Some(readiness) = self.waiter.own_readiness(object) {
+        if let Some(readiness) = self.waiter.own_readiness_blocking(object).await {
             return readiness;
         }
         let wait_for = self.waiter.options.wait_for;

@@ -1,6 +1,7 @@
 //! Charts by their digest. Resolved references are cached for a while, so that a thousand requests for one chart query its
 //! repository once, and loaded charts are shared between them.
 
+mod disk;
 mod verify;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -19,6 +20,7 @@ use pintle_tree::redact::redacted;
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
+use crate::address::AddressRules;
 use crate::error::{Error, Result};
 use crate::request::{Archive, ChartSource, CommonMetadata, HelmRequest, HelmRequestSpec, hex};
 use crate::values;
@@ -28,8 +30,12 @@ use verify::Key;
 const MAX_LOADED: usize = 32;
 /// How many references are remembered.
 const MAX_RESOLVED: usize = 4096;
-/// How long a request to a repository or registry may take.
+/// How long a request to a repository may take.
 const TIMEOUT: Duration = Duration::from_secs(120);
+/// The largest index or archive, in bytes.
+const MAX_DOWNLOAD: u64 = 64 << 20;
+/// How long all requests to a registry may take together.
+const FETCH_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// A chart that can be deployed.
 #[derive(Clone, Debug)]
@@ -46,6 +52,7 @@ pub struct LoadedChart {
 pub struct Charts {
     folder: PathBuf,
     proxies: Proxies,
+    addresses: AddressRules,
     /// How long a resolved reference is cached.
     max_age: Duration,
     resolved: Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<Option<Resolution>>>>>,
@@ -62,9 +69,9 @@ struct Resolution {
 }
 
 impl Charts {
-    /// Keeps archives below a folder.
-    pub fn new(folder: PathBuf, proxies: Proxies, max_age: Duration) -> Charts {
-        Charts { folder, proxies, max_age, resolved: Mutex::default(), loaded: Mutex::default() }
+    /// Keeps archives below a folder. They are fetched through these proxies, from addresses that the rules allow.
+    pub fn new(folder: PathBuf, proxies: Proxies, addresses: AddressRules, max_age: Duration) -> Charts {
+        Charts { folder, proxies, addresses, max_age, resolved: Mutex::default(), loaded: Mutex::default() }
     }
 
     /// Returns the chart of a request. With `fresh`, its reference is resolved again.
@@ -178,12 +185,16 @@ impl Charts {
             plain_http: source.plain_http,
             insecure: source.insecure_skip_tls_verify,
             proxies: self.proxies.clone(),
+            addresses: Some(self.addresses.check()),
             ..Settings::default()
         };
+        let deadline = std::time::Instant::now() + FETCH_TIMEOUT;
         if let Some(Key::Cosign(key)) = &signer {
-            verify::cosign(&settings, &mut wanted, key).await?;
+            let verified = verify::cosign(&settings, &mut wanted, key);
+            let verified = tokio::time::timeout_at(deadline.into(), verified).await;
+            verified.map_err(|_| Error::Chart("the registry takes too long".to_owned()))??;
         }
-        let proxies = self.proxies.clone();
+        let (proxies, addresses) = (self.proxies.clone(), self.addresses.check());
         let work = move || {
             std::fs::create_dir_all(&folders.repository_cache)
                 .map_err(|error| Error::Chart(format!("cannot create the cache of charts: {error}")))?;
@@ -193,12 +204,15 @@ impl Charts {
                 client.map(Arc::new).map_err(|error| pintle::repo::Error::Input(error.to_string()))
             });
             let agent = concat!("pintle-controller/", env!("CARGO_PKG_VERSION"));
+            let registries = registries.with_deadline(deadline);
             let getter = Getter::new(proxies, TIMEOUT, agent).with_registries(registries);
+            let getter = getter.with_addresses(addresses).with_max_bytes(MAX_DOWNLOAD);
             let resolver =
                 Resolver { folders, getter: &getter, skip_digest: false, needs_all_indexes: false };
-            let failed = |error: pintle::repo::Error| Error::Chart(error.to_string());
+            let failed = |error: pintle::repo::Error| Error::Chart(describe_error(&error));
             let resolved = resolver.resolve(&wanted).map_err(failed)?;
             let fetched = resolver.fetch(&resolved).map_err(failed)?;
+            disk::prune(&resolver.folders.content_cache, disk::MAX_CACHE, &fetched.path);
             if let Some(Key::Pgp(keyring)) = &signer {
                 verify::pgp(&resolver, &resolved, &fetched, keyring)?;
             }
@@ -265,6 +279,19 @@ impl Charts {
             loaded.pop_front();
         }
         Ok(chart)
+    }
+}
+
+/// The text of an error for the status, without the digest of content that is not what was asked for: with it, the next
+/// request would get the content.
+pub(crate) fn describe_error(error: &impl std::fmt::Display) -> String {
+    let text = error.to_string();
+    match text.split_once(", found ") {
+        Some((front, rest)) => {
+            let is_digest = |letter: char| letter.is_ascii_alphanumeric() || letter == ':';
+            format!("{front}{}", rest.trim_start_matches(is_digest))
+        }
+        None => text,
     }
 }
 
@@ -339,5 +366,24 @@ pub(crate) fn inventory_entry(object: &Object, namespace: &str) -> crate::reques
     crate::request::InventoryEntry {
         id: format!("{namespace}_{}_{}_{}", id.name, id.group, id.kind),
         v: id.version,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_digest_of_content_that_does_not_fit_is_not_shown() {
+        let found = "b".repeat(64);
+        let error = pintle::repo::Error::Digest {
+            url: "https://example.com/web.tgz".to_owned(),
+            expected: "a".repeat(64),
+            found: found.clone(),
+        };
+        let text = describe_error(&error);
+        assert!(text.contains(&"a".repeat(64)) && !text.contains(&found), "{text}");
+        let text = describe_error(&format!("r/x: expected sha256:aa, found sha256:{found} (again)"));
+        assert_eq!(text, "r/x: expected sha256:aa (again)");
     }
 }

@@ -11,6 +11,7 @@ use pintle::registry::{Client, Settings};
 use pintle::repo::{Fetched, Resolved, Resolver, Wanted};
 use sha2::{Digest as _, Sha256};
 
+use super::describe_error;
 use crate::error::{Error, Result};
 use crate::request::{ArchiveKind, HelmRequest, VerificationProvider, hex};
 use crate::values;
@@ -32,7 +33,7 @@ impl Key {
 }
 
 fn failed(error: impl std::fmt::Display) -> Error {
-    Error::Chart(format!("the signature of the chart cannot be verified: {error}"))
+    Error::Chart(format!("the signature of the chart cannot be verified: {}", describe_error(&error)))
 }
 
 /// Reads the key that a request names.

@@ -1,17 +1,20 @@
 //! Changes to rendered objects: patches, images and common metadata, with the meaning they have in kustomize, and the frozen
 //! objects of an approved plan.
 
+mod budget;
 mod image;
 mod strategic;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use json_patch::PatchOperation;
 use pintle::objects::Object;
 use pintle::{ObjectSelector, PostRenderOptions};
 use pintle_tree::Node;
 use serde_json::{Map, Value};
 
 use crate::request::{CommonMetadata, HelmRequestSpec, Image, PostRenderer};
+use budget::{Budget, size};
 
 /// The post-renderers of a request, in the order in which they run.
 ///
@@ -19,11 +22,13 @@ use crate::request::{CommonMetadata, HelmRequestSpec, Image, PostRenderer};
 /// A patch or target that cannot be parsed.
 pub(crate) fn options(spec: &HelmRequestSpec) -> Result<PostRenderOptions, String> {
     let mut options = PostRenderOptions::default();
+    let budget = Budget::default();
     for renderer in &spec.post_renderers {
-        options.renderers.push(Arc::new(compile(renderer)?));
+        options.renderers.push(Arc::new(Kustomize { budget: budget.clone(), ..compile(renderer)? }));
     }
     if spec.common_metadata != CommonMetadata::default() {
-        options.renderers.push(Arc::new(AddMetadata(spec.common_metadata.clone())));
+        let metadata = spec.common_metadata.clone();
+        options.renderers.push(Arc::new(AddMetadata { metadata, budget }));
     }
     Ok(options)
 }
@@ -41,7 +46,7 @@ pub(crate) fn compile(renderer: &PostRenderer) -> Result<Kustomize, String> {
     if let Some(index) = renderer.images.iter().position(|image| image.name.is_empty()) {
         return Err(format!("images[{index}]: name must be set"));
     }
-    Ok(Kustomize { patches, images: renderer.images.clone() })
+    Ok(Kustomize { patches, images: renderer.images.clone(), budget: Budget::default() })
 }
 
 fn compile_patch(
@@ -76,6 +81,7 @@ fn compile_patch(
 pub(crate) struct Kustomize {
     patches: Vec<(Change, PatchTarget)>,
     images: Vec<Image>,
+    budget: Budget,
 }
 
 #[derive(Debug)]
@@ -120,10 +126,13 @@ impl PatchTarget {
 
 impl pintle::PostRenderer for Kustomize {
     fn run(&self, manifests: &[u8]) -> Result<Vec<u8>, String> {
-        each_document(manifests, |mut object| {
+        // Each image is searched for in all objects.
+        self.budget.charge(manifests.len().saturating_mul(self.images.len()))?;
+        each_document(manifests, &self.budget, |mut object| {
             for (change, target) in &self.patches {
+                self.budget.charge(TARGET_COST)?;
                 if target.matches(&object) {
-                    match change.apply(&object)? {
+                    match change.apply(&object, &self.budget)? {
                         Some(patched) => object = patched,
                         None => return Ok(None),
                     }
@@ -137,19 +146,22 @@ impl pintle::PostRenderer for Kustomize {
     }
 }
 
+/// What it costs to find out whether a target selects an object.
+const TARGET_COST: usize = 256;
+
 impl Change {
     /// The patched object; `None` if the patch deletes it.
-    fn apply(&self, object: &Object) -> Result<Option<Object>, String> {
+    fn apply(&self, object: &Object, budget: &Budget) -> Result<Option<Object>, String> {
         let failed = |error: String| format!("{}/{}: {error}", object.kind(), object.name());
-        let mut value: Value =
-            serde_json::from_slice(&object.to_json()).map_err(|error| failed(error.to_string()))?;
+        let text = object.to_json();
+        // Reading and writing takes several times as long as copying.
+        budget.charge(text.len().saturating_mul(4)).map_err(failed)?;
+        let mut value: Value = serde_json::from_slice(&text).map_err(|error| failed(error.to_string()))?;
         match self {
-            Change::Json(patch) => {
-                json_patch::patch(&mut value, patch).map_err(|error| failed(error.to_string()))?;
-            }
+            Change::Json(patch) => apply_operations(&mut value, patch, budget).map_err(failed)?,
             Change::Strategic(patch) => match strategic::is_deletion(patch) {
                 true => return Ok(None),
-                false => strategic::merge(&mut value, patch),
+                false => strategic::merge(&mut value, patch, budget).map_err(failed)?,
             },
         }
         let bytes = serde_json::to_vec(&value).map_err(|error| failed(error.to_string()))?;
@@ -157,15 +169,48 @@ impl Change {
     }
 }
 
+/// Applies operations one by one, and keeps the object from growing without bounds: `copy` can double it each time.
+fn apply_operations(value: &mut Value, patch: &[PatchOperation], budget: &Budget) -> Result<(), String> {
+    let most = budget.object;
+    let at = |value: &Value, pointer: &str| value.pointer(pointer).map_or(0, |value| size(value, most));
+    let mut total = size(value, most);
+    for (index, operation) in patch.iter().enumerate() {
+        let touched = match operation {
+            PatchOperation::Add(add) => size(&add.value, most),
+            PatchOperation::Replace(replace) => size(&replace.value, most),
+            PatchOperation::Copy(copy) => at(value, copy.from.as_str()),
+            PatchOperation::Test(_) | PatchOperation::Move(_) | PatchOperation::Remove(_) => 0,
+        };
+        // Items of a list move when one is added or removed, and `test` compares.
+        let path = operation.path().as_str();
+        let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
+        let moved = value.pointer(parent).and_then(Value::as_array).map_or(0, Vec::len);
+        let compared = if let PatchOperation::Test(_) = operation { at(value, path) } else { 0 };
+        budget.charge(64 + touched + compared + moved.saturating_mul(16))?;
+        total = total.saturating_add(touched);
+        if total > most {
+            return Err(format!("operation '/{index}' makes the object larger than {most} bytes"));
+        }
+        json_patch::patch(value, std::slice::from_ref(operation)).map_err(|mut error| {
+            error.operation = index;
+            error.to_string()
+        })?;
+    }
+    Ok(())
+}
+
 /// Adds labels and annotations to every object.
 #[derive(Debug)]
-struct AddMetadata(CommonMetadata);
+struct AddMetadata {
+    metadata: CommonMetadata,
+    budget: Budget,
+}
 
 impl pintle::PostRenderer for AddMetadata {
     fn run(&self, manifests: &[u8]) -> Result<Vec<u8>, String> {
-        each_document(manifests, |mut object| {
-            self.0.labels.iter().for_each(|(key, value)| object.set_label(key, value));
-            self.0.annotations.iter().for_each(|(key, value)| object.set_annotation(key, value));
+        each_document(manifests, &self.budget, |mut object| {
+            self.metadata.labels.iter().for_each(|(key, value)| object.set_label(key, value));
+            self.metadata.annotations.iter().for_each(|(key, value)| object.set_annotation(key, value));
             Ok(Some(object))
         })
     }
@@ -203,8 +248,10 @@ impl pintle::PostRenderer for Frozen {
 /// Changes each object of a stream; `None` removes it.
 fn each_document(
     stream: &[u8],
+    budget: &Budget,
     change: impl Fn(Object) -> Result<Option<Object>, String>,
 ) -> Result<Vec<u8>, String> {
+    budget.charge(stream.len())?;
     let mut out = Vec::new();
     for object in Object::read_manifest(stream, "rendered objects").map_err(|error| error.to_string())? {
         let Some(object) = change(object)? else { continue };
@@ -213,6 +260,10 @@ fn each_document(
             out.extend_from_slice(b"---\n");
         }
         out.extend_from_slice(&text);
+        if out.len() > budget.output {
+            let most = budget.output;
+            return Err(format!("the post-renderers make objects with more than {most} bytes together"));
+        }
     }
     Ok(out)
 }
@@ -248,8 +299,13 @@ spec: {ports: [{port: 80, name: http}]}
 
     fn patched(patch: &str, target: Option<Target>) -> Result<String, String> {
         let patches = vec![Patch { patch: patch.to_owned(), target }];
-        let compiled = compile(&PostRenderer { patches, images: Vec::new() })?;
+        let compiled = small(&PostRenderer { patches, images: Vec::new() })?;
         Ok(String::from_utf8(compiled.run(OBJECTS.as_bytes())?).expect("text"))
+    }
+
+    /// A renderer with a thousandth of the usual budget.
+    fn small(renderer: &PostRenderer) -> Result<Kustomize, String> {
+        Ok(Kustomize { budget: Budget::small(), ..compile(renderer)? })
     }
 
     #[test]
@@ -317,7 +373,80 @@ spec: {ports: [{port: 80, name: http}]}
     fn common_metadata_is_added_to_every_object() {
         let metadata =
             CommonMetadata { labels: [("team".to_owned(), "blue".to_owned())].into(), ..Default::default() };
-        let text = AddMetadata(metadata).run(OBJECTS.as_bytes()).expect("runs");
+        let text = AddMetadata { metadata, budget: Budget::default() }.run(OBJECTS.as_bytes()).expect("runs");
         assert_eq!(String::from_utf8_lossy(&text).matches("team: blue").count(), 2);
+    }
+
+    fn operations(count: usize, operation: impl Fn(usize) -> String) -> String {
+        let operations: Vec<String> = (0..count).map(operation).collect();
+        format!("[{}]", operations.join(", "))
+    }
+
+    fn deployment() -> Option<Target> {
+        Some(Target { kind: Some("Deployment".to_owned()), ..Target::default() })
+    }
+
+    #[test]
+    fn an_object_cannot_be_copied_into_itself_without_end() {
+        let bomb = operations(28, |number| format!("{{op: copy, from: /spec, path: /spec/x{number}}}"));
+        let error = patched(&bomb, deployment()).expect_err("2^28 copies");
+        assert!(error.contains("makes the object larger than"), "{error}");
+        let few =
+            operations(3, |number| format!("{{op: copy, from: /spec/replicas, path: /spec/x{number}}}"));
+        assert!(patched(&few, deployment()).expect("it is small").contains("x2: 1"));
+        let wrong = "[{op: add, path: /spec/a, value: 1}, {op: remove, path: /spec/nothing}]";
+        let error = patched(wrong, deployment()).expect_err("there is no such field");
+        assert!(error.contains("operation '/1' failed"), "{error}");
+    }
+
+    #[test]
+    fn the_work_of_all_patches_together_has_a_limit() {
+        let objects: String = (0..20)
+            .map(|number| {
+                format!(
+                    "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c{number}}}\ndata: {{a: {}}}\n",
+                    "x".repeat(200)
+                )
+            })
+            .collect();
+        let patch = Patch {
+            patch: "[{op: add, path: /data/b, value: b}]".to_owned(),
+            target: Some(Target { kind: Some("ConfigMap".to_owned()), ..Target::default() }),
+        };
+        let renderer = |patches: usize| {
+            let patches = vec![patch.clone(); patches];
+            small(&PostRenderer { patches, images: Vec::new() }).expect("good patches")
+        };
+        assert!(renderer(1).run(objects.as_bytes()).is_ok());
+        let all = renderer(100).run(objects.as_bytes());
+        assert!(all.expect_err("2,000 patches").contains("too much work"));
+        let images = vec![Image { name: "a".to_owned(), ..Image::default() }; 100];
+        let images = small(&PostRenderer { patches: Vec::new(), images }).expect("good images");
+        assert!(images.run(objects.as_bytes()).expect_err("too many images").contains("too much work"));
+    }
+
+    #[test]
+    fn lists_that_merge_by_key_cost_what_they_compare() {
+        let items = |count: usize| -> String {
+            (0..count).map(|number| format!("{{name: n{number}, value: v}}")).collect::<Vec<_>>().join(", ")
+        };
+        let patch = |count: usize| {
+            format!("spec: {{template: {{spec: {{containers: [{{name: web, env: [{}]}}]}}}}}}", items(count))
+        };
+        assert!(patched(&patch(20), deployment()).is_ok());
+        let error = patched(&patch(200), deployment()).expect_err("20,000 comparisons");
+        assert!(error.contains("too much work"), "{error}");
+    }
+
+    #[test]
+    fn what_all_objects_together_take_has_a_limit() {
+        let patch = format!("metadata: {{annotations: {{a: {}}}}}", "x".repeat(1 << 10));
+        let objects: String = (0..80)
+            .map(|number| format!("---\napiVersion: v1\nkind: Service\nmetadata: {{name: s{number}}}\n"))
+            .collect();
+        let target = Some(Target { kind: Some("Service".to_owned()), ..Target::default() });
+        let compiled = small(&PostRenderer { patches: vec![Patch { patch, target }], images: Vec::new() });
+        let error = compiled.expect("a good patch").run(objects.as_bytes()).expect_err("80 KiB");
+        assert!(error.contains("bytes together"), "{error}");
     }
 }

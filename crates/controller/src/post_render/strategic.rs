@@ -3,6 +3,8 @@
 
 use serde_json::{Map, Value};
 
+use super::budget::Budget;
+
 /// What a patch does instead of merging.
 const DIRECTIVE: &str = "$patch";
 
@@ -28,45 +30,53 @@ pub(super) fn is_deletion(patch: &Map<String, Value>) -> bool {
 }
 
 /// Merges a patch into a value.
-pub(super) fn merge(value: &mut Value, patch: &Map<String, Value>) {
+///
+/// # Errors
+/// When that takes too much work.
+pub(super) fn merge(value: &mut Value, patch: &Map<String, Value>, budget: &Budget) -> Result<(), String> {
     let replaces = patch.get(DIRECTIVE).and_then(Value::as_str) == Some("replace");
     if replaces || !value.is_object() {
         *value = Value::Object(Map::new());
     }
-    let Some(map) = value.as_object_mut() else { return };
+    let Some(map) = value.as_object_mut() else { return Ok(()) };
     for (key, change) in patch.iter().filter(|(key, _)| *key != DIRECTIVE) {
+        budget.charge(32)?;
         match change {
             Value::Null => drop(map.remove(key)),
             Value::Object(change) if is_deletion(change) => drop(map.remove(key)),
-            Value::Object(change) => merge(map.entry(key).or_insert(Value::Null), change),
+            Value::Object(change) => merge(map.entry(key).or_insert(Value::Null), change, budget)?,
             Value::Array(change) => {
                 let list = map.entry(key).or_insert_with(|| Value::Array(Vec::new()));
-                merge_list(key, list, change);
+                merge_list(key, list, change, budget)?;
             }
             scalar => drop(map.insert(key.clone(), scalar.clone())),
         }
     }
+    Ok(())
 }
 
-fn merge_list(field: &str, list: &mut Value, patch: &[Value]) {
+fn merge_list(field: &str, list: &mut Value, patch: &[Value], budget: &Budget) -> Result<(), String> {
     let key = merge_key(field, patch);
     let (Some(key), Some(items)) = (key, list.as_array_mut()) else {
         *list = Value::Array(patch.to_vec());
-        return;
+        return Ok(());
     };
     for change in patch.iter().filter_map(Value::as_object) {
+        // Each item is compared with all that are there.
+        budget.charge(items.len().saturating_mul(32))?;
         let at = items.iter().position(|item| item.get(key).is_some() && item.get(key) == change.get(key));
         match at {
             Some(at) if is_deletion(change) => drop(items.remove(at)),
-            Some(at) => merge(&mut items[at], change),
+            Some(at) => merge(&mut items[at], change, budget)?,
             None if is_deletion(change) => {}
             None => {
                 let mut item = Value::Null;
-                merge(&mut item, change);
+                merge(&mut item, change, budget)?;
                 items.push(item);
             }
         }
     }
+    Ok(())
 }
 
 /// The key by which the items of a list merge, if all items of the patch have it.
@@ -82,7 +92,7 @@ mod tests {
     use super::*;
 
     fn merged(mut value: Value, patch: Value) -> Value {
-        merge(&mut value, patch.as_object().expect("a map"));
+        merge(&mut value, patch.as_object().expect("a map"), &Budget::default()).expect("little work");
         value
     }
 

@@ -7,6 +7,10 @@ use crate::conditions::DRIFTED;
 use crate::error::{Error, Result};
 use crate::request::{DriftMode, DriftedObject};
 
+/// How many objects the status lists, and how many fields of each.
+const MAX_OBJECTS: usize = 100;
+const MAX_FIELDS: usize = 50;
+
 impl Reconciliation<'_> {
     /// Compares live objects with the release, as far as the request wants it.
     pub(super) async fn detect_drift(&mut self, session: &Session) -> Result<bool> {
@@ -16,7 +20,7 @@ impl Reconciliation<'_> {
             return Ok(false);
         }
         let drift = Box::pin(ops::drift(session, &self.drift_request(false)?)).await?;
-        self.status.drift = drift.objects.iter().map(describe_drift).collect();
+        self.status.drift = drift.objects.iter().take(MAX_OBJECTS).map(describe_drift).collect();
         let names: Vec<&str> = self.status.drift.iter().map(|drifted| drifted.object.as_str()).collect();
         let text = match names.as_slice() {
             [] => "no object was changed".to_owned(),
@@ -61,7 +65,7 @@ fn describe_drift(drifted: &ops::DriftedObject) -> DriftedObject {
             "" => format!("{}/{}", id.kind, id.name),
             namespace => format!("{}/{namespace}/{}", id.kind, id.name),
         },
-        fields: drifted.fields.iter().map(ops::DriftedField::pointer).collect(),
+        fields: drifted.fields.iter().take(MAX_FIELDS).map(ops::DriftedField::pointer).collect(),
         managers: drifted.managers(),
     }
 }

@@ -47,6 +47,19 @@ impl Reconciliation<'_> {
         Ok(Requeue(None))
     }
 
+    /// Handles the deletion of a request whose spec cannot be decoded.
+    pub(super) async fn finalize_undecodable(&mut self, error: &Error) -> Result<Requeue> {
+        if !self.request.has_finalizer() {
+            return Ok(Requeue(None));
+        }
+        if self.request.annotation(DELETION_POLICY_ANNOTATION) == ORPHAN {
+            self.remove_finalizer().await?;
+            return Ok(Requeue(None));
+        }
+        let (step, message) = (error.step().to_owned(), error.to_string());
+        self.note_failed_deletion(LastError { step, message, ..LastError::default() }).await
+    }
+
     /// Uninstalls the release at a location, if it is that of the request.
     async fn uninstall_for_deletion(
         &mut self,
@@ -79,7 +92,7 @@ impl Reconciliation<'_> {
         let is_new = self.status.condition(READY).is_none_or(|ready| ready.message != text);
         self.status.failures = self.status.failures.saturating_add(1);
         self.condition(READY, false, "UninstallFailed", &text);
-        self.status.last_error = Some(LastError { time: self.now(), ..error });
+        self.note_last_error(error);
         if is_new {
             self.publish(Kind::Warning, "UninstallFailed", "uninstall", &text);
         }

@@ -18,6 +18,7 @@ use pintle::{Cancel, Clock, LeaseHolder, Session};
 use pintle_tree::{LogLevel, LogLine};
 use tokio::time::Instant;
 
+use crate::address::AddressRules;
 use crate::charts::{Charts, LoadedChart, config_digest, inventory_entry};
 use crate::clusters::{Clusters, RequestClusters};
 use crate::conditions::{READY, REMEDIATED};
@@ -79,6 +80,13 @@ pub struct ClusterCache {
     pub(crate) histories: Arc<HistoryCache>,
 }
 
+impl ClusterCache {
+    /// Connects only to servers at addresses that the rules allow.
+    pub fn new(addresses: AddressRules) -> ClusterCache {
+        ClusterCache { connections: Clusters::new(addresses), ..ClusterCache::default() }
+    }
+}
+
 /// When to reconcile a request again; `None` to wait for a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Requeue(pub Option<Duration>);
@@ -90,29 +98,41 @@ impl Reconciler {
     /// # Errors
     /// When the API server refuses changes of the request.
     pub async fn reconcile(&self, request: HelmRequest) -> Result<Requeue> {
-        Ok(self.reconcile_tracked(request, Instant::now()).await?.0)
+        self.reconcile_due(request, Instant::now()).await
     }
 
-    /// As [`Reconciler::reconcile`], for a request that became due at `due`. Also returns the resource version of the request
-    /// after our last write.
-    pub(crate) async fn reconcile_tracked(
-        &self,
-        request: HelmRequest,
-        due: Instant,
-    ) -> Result<(Requeue, Option<u64>)> {
+    /// As [`Reconciler::reconcile`], for a request that became due at `due`.
+    pub(crate) async fn reconcile_due(&self, request: HelmRequest, due: Instant) -> Result<Requeue> {
         self.metrics.begin();
         let begin = Instant::now();
         let mut reconciliation = Reconciliation::new(self, request, due);
         let done = Box::pin(reconciliation.run()).await;
-        let outcome = match &done {
+        self.count_reconciliation(&reconciliation, &done, begin);
+        done
+    }
+
+    /// Reports that the spec of a request cannot be decoded. `request` has an empty one.
+    pub(crate) async fn reject(&self, request: HelmRequest, reason: String) -> Result<Requeue> {
+        self.metrics.begin();
+        let begin = Instant::now();
+        let mut reconciliation = Reconciliation::new(self, request, begin);
+        let done = reconciliation.reject(Error::InvalidSpec(reason)).await;
+        self.count_reconciliation(&reconciliation, &done, begin);
+        done
+    }
+
+    fn count_reconciliation(
+        &self,
+        reconciliation: &Reconciliation<'_>,
+        done: &Result<Requeue>,
+        begin: Instant,
+    ) {
+        let outcome = match done {
             Err(_) => "error",
             Ok(_) if reconciliation.status.is_true(READY) => "ready",
             Ok(_) => "not-ready",
         };
         self.metrics.end(outcome, begin.elapsed());
-        let version = reconciliation.request.metadata.resource_version.as_deref();
-        let version = version.and_then(|version| version.parse().ok());
-        Ok((done?, version))
     }
 
     fn log(&self, request: &HelmRequest, level: LogLevel, message: String) {
@@ -190,6 +210,15 @@ impl<'r> Reconciliation<'r> {
         self.finish(outcome).await
     }
 
+    /// Writes why the spec of the request cannot be decoded. A request that is being deleted stays until it is corrected:
+    /// which release it has, and as whom to uninstall it, is in its spec.
+    async fn reject(&mut self, error: Error) -> Result<Requeue> {
+        match self.request.is_deleted() {
+            true => self.finalize_undecodable(&error).await,
+            false => self.finish(Err(error)).await,
+        }
+    }
+
     /// The clusters of the request, with its rights.
     async fn clusters(&self) -> Result<RequestClusters> {
         self.clusters_at(self.request.spec.kube_config.as_ref()).await
@@ -208,8 +237,7 @@ impl<'r> Reconciliation<'r> {
     }
 
     async fn reconcile(&mut self) -> Result<Next> {
-        self.request.spec.validate().map_err(Error::InvalidSpec)?;
-        health::rules(&self.request.spec.health_check_exprs).map_err(Error::InvalidSpec)?;
+        self.validate().await?;
         if self.request.is_requested(RESET_ANNOTATION, &self.status.last_handled_reset_at) {
             self.forget_failures();
             self.status.last_handled_reset_at = self.request.annotation(RESET_ANNOTATION).to_owned();
@@ -247,6 +275,17 @@ impl<'r> Reconciliation<'r> {
             Box::pin(self.act(&session, action, &desired, &history)).await?;
             self.taken.push(action);
         }
+    }
+
+    /// Checks the spec, on a thread that nobody else waits for: it has patterns, patches and expressions to parse.
+    async fn validate(&self) -> Result<()> {
+        let spec = self.request.spec.clone();
+        let check = move || {
+            spec.validate()?;
+            health::rules(&spec.health_check_exprs).map(drop)
+        };
+        let checked = tokio::task::spawn_blocking(check).await;
+        checked.unwrap_or_else(|_| Err("the spec cannot be checked".to_owned())).map_err(Error::InvalidSpec)
     }
 
     fn is_reconcile_requested(&self) -> bool {

@@ -9,7 +9,10 @@ use serde_json::{Map, Value, json};
 
 use super::{Reconciliation, Requeue};
 use crate::FIELD_MANAGER;
-use crate::conditions::{DRIFTED, READY, RECONCILING, RELEASED, REMEDIATED, STALLED, TEST_SUCCESS};
+use crate::address::with_advice;
+use crate::conditions::{
+    DRIFTED, MAX_MESSAGE, READY, RECONCILING, RELEASED, REMEDIATED, STALLED, TEST_SUCCESS, truncated,
+};
 use crate::error::{Error, Result};
 use crate::events::{self, Kind, PendingEvent};
 use crate::request::{
@@ -20,6 +23,8 @@ use crate::state::{Action, Next, Operation};
 
 /// The shortest and the longest pause after a failure.
 const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
+/// The longest text of an event or a log line in the status, in bytes.
+const MAX_DETAIL: usize = 1024;
 /// How often the status is written again because the request changed meanwhile.
 const MAX_CONFLICTS: u32 = 8;
 /// How long an action takes before the status says that it is under way.
@@ -100,9 +105,22 @@ impl Reconciliation<'_> {
             Action::Install | Action::Upgrade => self.condition(RELEASED, false, reason, &text),
             Action::CorrectDrift | Action::Unlock => {}
         }
-        self.status.last_error = Some(LastError { time: self.now(), ..error });
+        self.note_last_error(error);
         self.publish(Kind::Warning, reason, action.as_str(), &text);
         self.failure = Some((reason, text));
+    }
+
+    /// Notes what went wrong. Texts are cut, or a long one would keep the status from being written at all.
+    pub(super) fn note_last_error(&mut self, error: LastError) {
+        let cut = |texts: Vec<String>| texts.iter().map(|text| truncated(text, MAX_DETAIL)).collect();
+        self.status.last_error = Some(LastError {
+            step: error.step,
+            object: truncated(&error.object, MAX_DETAIL),
+            message: truncated(&error.message, MAX_MESSAGE),
+            time: self.now(),
+            events: cut(error.events),
+            hook_logs: cut(error.hook_logs),
+        });
     }
 
     /// Logs an event, and publishes it with the next write of the status.
@@ -238,7 +256,7 @@ impl Reconciliation<'_> {
 
     /// Notes an error that did not come from an action, and returns the delay before the next try.
     fn note_error(&mut self, error: &Error) -> Duration {
-        let text = error.to_string();
+        let text = with_advice(error.to_string());
         let is_new = self.status.condition(READY).is_none_or(|ready| ready.message != text);
         self.condition(READY, false, error.reason(), &text);
         self.status.phase = Phase::Failed;
@@ -263,9 +281,7 @@ impl Reconciliation<'_> {
         };
         if !matches!(error, Error::DependencyNotReady { .. }) {
             let step = error.step().to_owned();
-            let time = self.now();
-            self.status.last_error =
-                Some(LastError { step, message: text.clone(), time, ..LastError::default() });
+            self.note_last_error(LastError { step, message: text.clone(), ..LastError::default() });
         }
         // A repeated error is not published again.
         if is_new {
@@ -309,7 +325,8 @@ impl Reconciliation<'_> {
                 written => return written.map(Some),
             };
             let found = cluster.get_raw(&crds::helm_requests(), &id.namespace, &id.name).await?;
-            let found = found.and_then(|body| serde_json::from_slice::<HelmRequest>(&body).ok());
+            let found = found.and_then(|body| HelmRequest::decode(&body).ok());
+            let found = found.map(|read| read.unwrap_or_else(|undecodable| undecodable.request));
             match found {
                 Some(now) if now.status.clone().unwrap_or_default() == self.written => {
                     self.request.metadata.resource_version = now.metadata.resource_version;

@@ -3,6 +3,7 @@
 //! The schema is written by hand in `deploy/crds/helm-request.yaml`, like those of the other kinds; a test compares its
 //! fields with these types.
 
+mod decode;
 mod spec;
 mod status;
 
@@ -14,6 +15,7 @@ use kube::core::NamespaceResourceScope;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+pub(crate) use decode::{RequestHead, Undecodable};
 pub use spec::*;
 pub use status::{
     Condition, DriftedObject, HelmRequestStatus, HistoryEntry, InventoryEntry, LastError, Phase,
@@ -44,7 +46,8 @@ const SHORTENED_NAME: usize = 40;
 /// A request for a release.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct HelmRequest {
-    /// The metadata.
+    /// The metadata, without `managedFields`.
+    #[serde(deserialize_with = "decode::metadata")]
     pub metadata: ObjectMeta,
     /// What is requested.
     pub spec: HelmRequestSpec,

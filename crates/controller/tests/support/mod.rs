@@ -23,10 +23,10 @@ use pintle::release::{Status, Store as _};
 use pintle::repo::Proxies;
 use pintle::{Cancel, LeaseHolder, Session, Silent, SystemClock};
 use pintle_controller::request::HelmRequest;
-use pintle_controller::{Charts, ClusterCache, Metrics, Reconciler, Requeue, ValueFiles};
+use pintle_controller::{AddressRules, Charts, ClusterCache, Metrics, Reconciler, Requeue, ValueFiles};
 use tempfile::TempDir;
 use tokio::sync::{Notify, watch};
-pub(crate) use web::{WebServer, digest};
+pub(crate) use web::{ENDLESS, WebServer, digest};
 
 /// The chart of most tests: values turn its parts on.
 pub(crate) const TEMPLATE: &str = r#"apiVersion: v1
@@ -220,8 +220,14 @@ impl TestCluster {
         .await;
     }
 
-    /// A controller as a separate process would start it. All earlier processes are known to be dead.
+    /// A controller as a separate process would start it. All earlier processes are known to be dead. URLs may lead to this
+    /// machine, where the servers of the tests are.
     pub(crate) fn controller(&self) -> (Reconciler, Gate) {
+        self.controller_with(AddressRules::any())
+    }
+
+    /// A controller that connects to these addresses only.
+    pub(crate) fn controller_with(&self, addresses: AddressRules) -> (Reconciler, Gate) {
         let gate = Gate::default();
         let (api, passed) = (self.api.clone(), gate.clone());
         let cluster = Cluster::from_service_fn(
@@ -245,9 +251,9 @@ impl TestCluster {
         let name = me.clone();
         let reconciler = Reconciler {
             cluster,
-            charts: Charts::new(self.cache(), Proxies::default(), Duration::from_secs(60)),
-            value_files: ValueFiles::new(Proxies::default()),
-            clusters: ClusterCache::default(),
+            charts: Charts::new(self.cache(), Proxies::default(), addresses.clone(), Duration::from_secs(60)),
+            value_files: ValueFiles::new(Proxies::default(), addresses.clone()),
+            clusters: ClusterCache::new(addresses),
             clock: Arc::new(SystemClock),
             holder: LeaseHolder::new(me).with_is_dead(move |other| other != name),
             default_service_account: "default".to_owned(),
@@ -267,6 +273,15 @@ impl TestCluster {
     /// Reads a request; `None` when it is gone.
     pub(crate) async fn read(&self, name: &str) -> Option<HelmRequest> {
         let object = self.cluster.get_by_name(&crds::helm_requests(), "default", name).await.unwrap()?;
+        Some(serde_json::from_slice(&object.to_json()).unwrap())
+    }
+
+    /// Reads a request as it is, also one that cannot be decoded; `None` when it is gone. Only the first levels can be read.
+    pub(crate) async fn object(&self, name: &str) -> Option<serde_json::Value> {
+        let object = self.cluster.get_by_name(&crds::helm_requests(), "default", name).await.unwrap()?;
+        let mut object = object;
+        object.body_mut().remove("spec");
+        object.metadata_mut().remove("managedFields");
         Some(serde_json::from_slice(&object.to_json()).unwrap())
     }
 

@@ -10,6 +10,11 @@ use tokio::net::{TcpListener, TcpStream};
 
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 
+/// The kind of a file that is a redirect; its content is the target.
+const REDIRECT: &str = "redirect";
+/// The kind of a list of tags that names itself as the next page.
+pub(crate) const ENDLESS: &str = "endless";
+
 type Files = Arc<Mutex<BTreeMap<String, (String, Vec<u8>)>>>;
 
 /// Serves files at their paths, and counts requests.
@@ -48,6 +53,16 @@ impl WebServer {
 
     pub(crate) fn put(&self, path: &str, kind: &str, content: impl Into<Vec<u8>>) {
         self.files.lock().unwrap().insert(path.to_owned(), (kind.to_owned(), content.into()));
+    }
+
+    /// Redirects a path.
+    pub(crate) fn redirect(&self, path: &str, to: &str) {
+        self.put(path, REDIRECT, to);
+    }
+
+    /// How often anything was asked for.
+    pub(crate) fn request_count(&self) -> usize {
+        self.requests.lock().unwrap().len()
     }
 
     /// Refuses requests without this header `Authorization`.
@@ -121,15 +136,20 @@ async fn answer(
     let method = words.next().unwrap_or_default();
     let path = words.next().unwrap_or_default().split('?').next().unwrap_or_default().to_owned();
     let found = files.lock().unwrap().get(&path).cloned();
-    requests.lock().unwrap().push(path);
+    requests.lock().unwrap().push(path.clone());
     let is_allowed = required.is_none_or(|required| head.contains(&required));
     let (status, (kind, content)) = match found {
         _ if !is_allowed => ("401 Unauthorized", ("text/plain".to_owned(), Vec::new())),
         Some(file) => ("200 OK", file),
         None => ("404 Not Found", ("text/plain".to_owned(), Vec::new())),
     };
+    let (status, more) = match kind.as_str() {
+        REDIRECT => ("302 Found", format!("Location: {}\r\n", String::from_utf8_lossy(&content))),
+        ENDLESS => (status, format!("Link: <{path}>; rel=\"next\"\r\n")),
+        _ => (status, String::new()),
+    };
     let answer = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nDocker-Content-Digest: {}\r\nConnection: close\r\n\r\n",
+        "HTTP/1.1 {status}\r\n{more}Content-Type: {kind}\r\nContent-Length: {}\r\nDocker-Content-Digest: {}\r\nConnection: close\r\n\r\n",
         content.len(),
         digest(&content)
     );

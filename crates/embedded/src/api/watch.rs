@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::stream;
-use pintle_tree::Node;
+use pintle_tree::{Node, json};
 use tokio::sync::watch::Receiver;
 use tokio::time::{Instant, sleep_until};
 
 use super::meta::{map, set};
 use super::negotiation::View;
-use super::reply::{Reply, json_of};
+use super::reply::Reply;
 use super::selector::Selector;
 use super::served_kind::ServedKind;
 use super::{Api, Call, read, table};
@@ -222,10 +222,7 @@ impl Watch {
     /// parsing.
     fn encode_stored(&mut self, kind: &str, object: &Object) -> Bytes {
         if self.view == View::Whole && self.served.is_served_as_stored() {
-            // In the order that `event` writes, whose map is sorted by key.
-            let parts: [&[u8]; 5] =
-                [b"{\"object\":", &object.text, b",\"type\":\"", kind.as_bytes(), b"\"}\n"];
-            return parts.concat().into();
+            return event_of_text(kind, &object.text);
         }
         self.encode(kind, object.node())
     }
@@ -263,5 +260,11 @@ impl Watch {
 }
 
 fn event(kind: &str, object: Node) -> Bytes {
-    json_of(&map([("type", kind.into()), ("object", object)])).into()
+    event_of_text(kind, &json::write_raw(&object).unwrap_or_default())
+}
+
+/// The type comes first, as in the real server: clients decide by it how to decode the object.
+fn event_of_text(kind: &str, object: &[u8]) -> Bytes {
+    let parts: [&[u8]; 5] = [b"{\"type\":\"", kind.as_bytes(), b"\",\"object\":", object, b"}\n"];
+    parts.concat().into()
 }

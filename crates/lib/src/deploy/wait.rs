@@ -59,7 +59,7 @@ impl Executor<'_> {
         let (sender, watched) = unbounded_channel();
         let watched = self.session.events.listens(LifecycleEvent::Watch).then_some(watched);
         let is_watched = watched.is_some();
-        let rules = self.options.readiness_rules.as_deref();
+        let rules = self.options.readiness_rules.as_ref();
         let waiter = Waiter::new(&self.session.cluster, options).with_rules(rules);
         // Taken, so that a later wait of the same operation does not start from responses that are out of date.
         let written = std::mem::take(&mut *self.written.lock().unwrap_or_else(PoisonError::into_inner));

@@ -13,10 +13,7 @@ use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::manifest::MANIFEST_LIMIT;
 use crate::name::{ImageName, Repository};
-use crate::repository::{joined, next_page, too_many_pages};
-
-/// How many pages of tags are read.
-const PAGES: usize = 10_000;
+use crate::repository::{Pages, next_page};
 
 /// The maximum number of tags that are kept in memory.
 const TAGS: usize = 1_000_000;
@@ -199,9 +196,9 @@ impl Client {
     /// When the registry does not answer, or not with tags.
     pub async fn chart_versions(&self, repository: &Repository) -> Result<Vec<String>> {
         let mut versions: Vec<Version> = Vec::new();
-        let mut uri = self.address(repository, "tags/list").await?;
-        for _ in 0..PAGES {
-            let call = Call::new(Method::GET, uri.clone(), Scope::Pull(repository.clone()));
+        let mut pages = Pages::new(self.address(repository, "tags/list").await?);
+        while let Some(uri) = pages.current() {
+            let call = Call::new(Method::GET, uri, Scope::Pull(repository.clone()));
             let answer = self.call(&call).await.map_err(|error| error.into_go_error("Get"))?;
             if answer.status != StatusCode::OK {
                 return Err(answer.error().await.into_go_error("Get"));
@@ -216,15 +213,10 @@ impl Client {
                 let reason = format!("there are more than {TAGS} tags");
                 return Err(Error::Size { what: repository.to_string(), reason });
             }
-            match next {
-                Some(next) => uri = joined(&uri, &next)?,
-                None => {
-                    versions.sort_by(|one, other| other.compare(one));
-                    return Ok(versions.iter().map(ToString::to_string).collect());
-                }
-            }
+            pages.advance(next.as_deref(), &repository.to_string())?;
         }
-        Err(too_many_pages(&repository.to_string(), PAGES))
+        versions.sort_by(|one, other| other.compare(one));
+        Ok(versions.iter().map(ToString::to_string).collect())
     }
 
     /// The digest of a chart's manifest, by a HEAD request; `None` if there is no such chart.

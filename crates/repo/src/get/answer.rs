@@ -20,12 +20,13 @@ impl Getter {
         sink: &mut dyn Write,
     ) -> Result<Response> {
         let header = |name: &str| answer.header(name).unwrap_or_default().to_owned();
+        let validator = |name: &str| if answer.may_change_unnoticed() { String::new() } else { header(name) };
         let mut response = Response {
             unchanged: answer.status == StatusCode::NOT_MODIFIED && request.known.is_some(),
             validators: Validators {
                 url: request.url.to_owned(),
-                etag: header("etag"),
-                last_modified: header("last-modified"),
+                etag: validator("etag"),
+                last_modified: validator("last-modified"),
             },
         };
         if response.unchanged {
@@ -44,7 +45,8 @@ impl Getter {
         let zipped = request.compressed && header("content-encoding").eq_ignore_ascii_case("gzip");
         let size = header("content-length").parse().ok();
         let mut meter = self.meter(&file_name(request.url), size);
-        let mut sink = Limited { sink, left: request.limit, full: false };
+        let limit = self.limit(request.limit);
+        let mut sink = Limited { sink, left: limit, full: false };
         let outcome = if zipped {
             let mut decoder = MultiGzDecoder::new(&mut sink);
             let copied = copy(answer, &mut decoder, &mut meter).await;
@@ -55,9 +57,8 @@ impl Getter {
         match outcome {
             Ok(()) => Ok(response),
             Err(_) if sink.full => Err(Error::Fetch(format!(
-                "failed to fetch {} : it is larger than {} bytes, which is the most that is taken",
+                "failed to fetch {} : it is larger than {limit} bytes, which is the most that is taken",
                 redacted(request.url),
-                request.limit
             ))),
             Err(reason) => Err(Error::Fetch(reason)),
         }

@@ -49,7 +49,7 @@ impl Getter {
                     .map(|text| pintle_tree::quote::quote(text.as_bytes()));
                 return Err(Error::Fetch(format!("Get {url}: unsupported protocol scheme {scheme}")));
             }
-            if !same_party(&address, &next) {
+            if !same_party(&address, &next, self.trusts_subdomains) {
                 login = None;
             }
             address = next;
@@ -110,9 +110,9 @@ fn login(access: &Access) -> Result<Option<(HeaderName, String)>> {
     }
 }
 
-/// Whether credentials for `from` may be sent to `to`: the same host and port, a subdomain of it, or the same host with
-/// an upgrade to TLS; never a downgrade from TLS.
-fn same_party(from: &Address, to: &Address) -> bool {
+/// Whether credentials for `from` may be sent to `to`: the same host and port, or the same host with an upgrade to TLS; never
+/// a downgrade from TLS. With `subdomains`, also a subdomain of the host, as in Go's client.
+fn same_party(from: &Address, to: &Address, subdomains: bool) -> bool {
     if from.scheme == "https" && to.scheme != "https" {
         return false;
     }
@@ -125,8 +125,9 @@ fn same_party(from: &Address, to: &Address) -> bool {
         (host.to_ascii_lowercase(), if port == usual { String::new() } else { port.to_owned() })
     };
     let ((from_host, from_port), (to_host, to_port)) = (split(from), split(to));
-    let below = to_host.strip_suffix(&from_host).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
-    below && from_port == to_port
+    let front = to_host.strip_suffix(&from_host);
+    let is_same = front.is_some_and(|front| front.is_empty() || subdomains && front.ends_with('.'));
+    is_same && from_port == to_port
 }
 
 pub(crate) fn uri(address: &Address) -> std::result::Result<Uri, String> {
@@ -148,14 +149,14 @@ mod tests {
 
     #[test]
     fn credentials_stay_with_the_party_that_they_are_meant_for() {
-        let party = |from: &str, to: &str| {
-            let parse = |text: &str| Address::parse(text).expect("a URL");
-            same_party(&parse(from), &parse(to))
-        };
+        let parse = |text: &str| Address::parse(text).expect("a URL");
+        let party = |from: &str, to: &str| same_party(&parse(from), &parse(to), false);
+        let in_go = |from: &str, to: &str| same_party(&parse(from), &parse(to), true);
         assert!(party("http://h/a", "http://h/b"));
         assert!(party("http://h/a", "https://h/b"));
         assert!(party("https://h/a", "https://h:443/b"));
-        assert!(party("https://h/a", "https://charts.h/b"));
+        assert!(!party("https://h/a", "https://charts.h/b") && in_go("https://h/a", "https://charts.h/b"));
+        assert!(!in_go("https://h/a", "http://charts.h/b") && !in_go("https://h/a", "https://nh/b"));
         assert!(!party("https://h/a", "http://h/b"));
         assert!(!party("http://h:1/a", "http://h:2/b"));
         assert!(!party("http://h/a", "http://other/b"));

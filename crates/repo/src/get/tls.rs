@@ -30,6 +30,7 @@ impl Getter {
         }
         let mut settings = tls_settings(access)?;
         settings.proxies = self.proxies.clone();
+        settings.addresses = self.addresses.clone();
         // The timeout of the whole request is enforced by the caller.
         settings.idle_timeout = Duration::from_secs(3600).max(self.timeout.saturating_mul(2));
         settings.system_authorities = tls && access.ca_file.is_empty();

@@ -29,6 +29,23 @@ pub(super) struct NoResult;
 
 type Results<'a> = Result<Vec<Match<'a>>, NoResult>;
 
+/// How many results a step may have. Unions and descents multiply them: `['a','a']['a','a']` has four results in one field.
+const MAX_RESULTS: usize = 1_000_000;
+
+/// Results that are collected, up to the limit.
+#[derive(Default)]
+struct Collected<'a>(Vec<Match<'a>>);
+
+impl<'a> Collected<'a> {
+    fn extend(&mut self, more: Vec<Match<'a>>) -> Result<(), NoResult> {
+        if self.0.len() + more.len() > MAX_RESULTS {
+            return Err(NoResult);
+        }
+        self.0.extend(more);
+        Ok(())
+    }
+}
+
 /// Evaluates a template.
 pub(super) fn evaluate(parts: &[Part], root: &Map<Node>) -> Result<Vec<u8>, NoResult> {
     let mut out = Vec::new();
@@ -110,18 +127,20 @@ fn take<'a>(step: &'a Step, input: Vec<Match<'a>>) -> Results<'a> {
         Step::Field(name) => return fields(name, &input),
         Step::Slice(slice) => return slices(*slice, &input),
         Step::Filter(left, operator, right) => return filtered(left, operator, right, &input),
-        Step::Wildcard => input.iter().flat_map(children).collect(),
-        Step::Recursive => {
-            let mut all = Vec::new();
-            descend(&input, &mut all);
-            all
-        }
-        Step::Union(each) => {
-            let mut all = Vec::new();
-            for steps in each {
-                all.extend(walk(steps, input.clone())?);
+        Step::Wildcard => {
+            let mut all = Collected::default();
+            for found in &input {
+                all.extend(children(found))?;
             }
-            all
+            all.0
+        }
+        Step::Recursive => descend(input)?,
+        Step::Union(each) => {
+            let mut all = Collected::default();
+            for steps in each {
+                all.extend(walk(steps, input.clone())?)?;
+            }
+            all.0
         }
         Step::Word(_) => return Err(NoResult),
     })
@@ -152,14 +171,19 @@ fn children<'a>(found: &Match<'a>) -> Vec<Match<'a>> {
     }
 }
 
-fn descend<'a>(input: &[Match<'a>], all: &mut Vec<Match<'a>>) {
-    for found in input {
-        let below = children(found);
+/// Everything that has entries, each before what is below it. Without recursion, because data may be deep.
+fn descend<'a>(input: Vec<Match<'a>>) -> Results<'a> {
+    let mut all = Collected::default();
+    let mut open = Collected(input.into_iter().rev().collect());
+    while let Some(found) = open.0.pop() {
+        let mut below = children(&found);
         if !below.is_empty() {
-            all.push(found.clone());
-            descend(&below, all);
+            all.extend(vec![found])?;
+            below.reverse();
+            open.extend(below)?;
         }
     }
+    Ok(all.0)
 }
 
 fn slices<'a>(slice: Slice, input: &[Match<'a>]) -> Results<'a> {

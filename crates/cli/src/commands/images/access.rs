@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pintle::registry::{Client, Login, Proxies, Settings, check_login_file};
+use pintle::registry::{Client, Login, Proxies, Settings, WaitNotice, check_login_file};
 
 use crate::connect::{self, Signals};
 use crate::env::{Environment, Home};
@@ -96,8 +96,22 @@ fn settings(invocation: &Invocation<'_>, side: RegistryRole) -> Result<Settings,
         proxies: proxies(invocation.environment),
         retries: u32::try_from(flags.uint(names::RETRIES)).unwrap_or(u32::MAX),
         idle_timeout: flags.duration(names::IDLE_TIMEOUT).max(Duration::from_millis(1)),
+        on_wait: wait_notice(invocation),
         ..Settings::default()
     })
+}
+
+/// Tells on stderr that a registry asked to wait (`Retry-After`); Helm says nothing.
+pub(crate) fn wait_notice(invocation: &Invocation<'_>) -> Option<WaitNotice> {
+    let notice = |host: &str, pause: Duration| {
+        let _ = crate::ui::eprint_line(&wait_text(host, pause));
+    };
+    (invocation.personality == Personality::Pintle).then(|| WaitNotice::new(notice))
+}
+
+/// What is said about a pause that a server asked for.
+pub(crate) fn wait_text(host: &str, pause: Duration) -> String {
+    format!("info: {host} asks to wait {} seconds", pause.as_secs())
 }
 
 /// The credential files of Helm, Docker and Podman. Helm passes over a file of Docker's that it cannot use.

@@ -13,7 +13,7 @@ use pintle_tree::{Node, json};
 use super::record_kind::RecordKind;
 use super::{HelmStore, labels, optimistic_lock};
 use crate::error::Result;
-use crate::read::{ListParams, Page};
+use crate::read::{ListParams, ListProgress, Page};
 
 /// The size of the first page. Each release may take a megabyte.
 const FIRST_PAGE: u32 = 16;
@@ -56,8 +56,10 @@ impl<H: RecordKind> HelmStore<H> {
         let mut found = Vec::new();
         let mut limit = FIRST_PAGE;
         let mut body = fetch(String::new(), limit).await?;
+        let mut progress = ListProgress::new(&self.cluster, &self.resource);
         loop {
-            let next = next_page(&body);
+            let next = next_page(&body).unwrap_or_default();
+            let next = progress.advance(body.len(), next)?.then(|| progress.next.clone());
             limit = next_limit(limit, body.len());
             let reading = self.read_page(body, selected.clone());
             let Some(next) = next else {
@@ -71,6 +73,7 @@ impl<H: RecordKind> HelmStore<H> {
                 Err(error) if error.is_expired() && !restarted => {
                     restarted = true;
                     found.clear();
+                    progress = ListProgress::new(&self.cluster, &self.resource);
                     fetch(String::new(), limit).await?
                 }
                 following => following?,

@@ -147,6 +147,27 @@ impl HelmRequestSpec {
         self.max_history.unwrap_or(5)
     }
 
+    /// Checks that no list is so long that a reconciliation would take for ever: its entries are read, parsed or compiled one
+    /// by one.
+    fn check_counts(&self) -> Result<(), String> {
+        let patches: usize = self.post_renderers.iter().map(|renderer| renderer.patches.len()).sum();
+        let images: usize = self.post_renderers.iter().map(|renderer| renderer.images.len()).sum();
+        for (field, count, most) in [
+            ("spec.valuesFrom", self.values_from.len(), 100),
+            ("spec.dependsOn", self.depends_on.len(), 100),
+            ("spec.healthCheckExprs", self.health_check_exprs.len(), 20),
+            ("spec.postRenderers", self.post_renderers.len(), 50),
+            ("spec.postRenderers: patches", patches, 200),
+            ("spec.postRenderers: images", images, 1000),
+            ("spec.driftDetection.ignore", self.drift_detection.ignore.len(), 100),
+        ] {
+            if count > most {
+                return Err(format!("{field}: there are {count}, and {most} are allowed"));
+            }
+        }
+        Ok(())
+    }
+
     /// Checks what an API server without CEL validation would let pass, and what a schema cannot express.
     ///
     /// # Errors
@@ -169,6 +190,7 @@ impl HelmRequestSpec {
         for strategy in [&install.strategy, &upgrade.strategy] {
             strategy.retry_interval()?;
         }
+        self.check_counts()?;
         for (index, reference) in self.values_from.iter().enumerate() {
             reference.validate().map_err(|error| format!("spec.valuesFrom[{index}]: {error}"))?;
         }
@@ -179,5 +201,29 @@ impl HelmRequestSpec {
             renderer.validate().map_err(|error| format!("spec.postRenderers[{index}]: {error}"))?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_have_a_length_that_a_reconciliation_can_cope_with() {
+        let mut spec = HelmRequestSpec::default();
+        spec.chart.url = Some("https://example.com/web.tgz".to_owned());
+        assert_eq!(spec.validate(), Ok(()));
+        spec.depends_on = vec![Dependency::default(); 101];
+        assert_eq!(spec.validate().unwrap_err(), "spec.dependsOn: there are 101, and 100 are allowed");
+        spec.depends_on.clear();
+        spec.values_from = vec![ValuesReference { name: "a".to_owned(), ..Default::default() }; 101];
+        assert!(spec.validate().unwrap_err().starts_with("spec.valuesFrom: "));
+        spec.values_from.clear();
+        spec.health_check_exprs = vec![HealthCheckExpr::default(); 21];
+        assert!(spec.validate().unwrap_err().starts_with("spec.healthCheckExprs: "));
+        spec.health_check_exprs.clear();
+        let renderer = PostRenderer { images: vec![Image::default(); 600], ..Default::default() };
+        spec.post_renderers = vec![renderer; 2];
+        assert!(spec.validate().unwrap_err().starts_with("spec.postRenderers: images: "));
     }
 }
