@@ -52,7 +52,9 @@ pub struct UninstallRequest {
 ///
 /// What is uninstalled afterwards is what was checked: if the newest version changes in between, the uninstall fails.
 #[derive(Clone)]
-pub struct HistoryPrecondition(Arc<dyn Fn(&[Summary]) -> Result<(), String> + Send + Sync>);
+pub struct HistoryPrecondition(Arc<CheckHistory>);
+
+type CheckHistory = dyn Fn(&[Summary]) -> Result<(), String> + Send + Sync;
 
 impl HistoryPrecondition {
     /// A condition by a function.
