@@ -101,7 +101,7 @@ fn nothing_is_printed_when_it_fails() {
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), String::new()));
     assert!(text(&output.stderr).contains("(x.yaml) is not valid YAML"), "{}", text(&output.stderr));
     let output = filter(&env, &["images", "rewrite"], "");
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     assert!(
         text(&output.stderr).contains("--source-registries, --target-registry"),
         "{}",
