@@ -227,11 +227,17 @@ impl Remote for Shelf {
             let head = format!("apiVersion: v2\nname: {name}\nversion: {version}\ntype: library\n");
             let mut files = vec![File::new("Chart.yaml", head.as_bytes())];
             if version == "2.3.0" {
-                let asks = "libraries:\n- {name: base, version: ~1.0.0, repository: 'https://charts.example.com'}\n";
+                let asks =
+                    "libraries:\n- {name: base, version: ~1.0.0, repository: 'https://charts.example.com'}\n";
                 files.push(File::new("requirements.yaml", asks.as_bytes()));
             }
             let chart = pintle_chart::load_files(files)?;
-            package::package(chart, package::Overrides::default(), folder, Times { all: Some(0), fallback: 0 })?;
+            package::package(
+                chart,
+                package::Overrides::default(),
+                folder,
+                Times { all: Some(0), fallback: 0 },
+            )?;
             Ok(())
         };
         body(&mut fetch, output);
@@ -243,7 +249,9 @@ impl Remote for Shelf {
 fn with_libraries(own: &str, of_subchart: &str) -> (Fixture, Vec<String>) {
     let fixture = Fixture(tempfile::tempdir().expect("a folder for the test"));
     let asks = |range: &str| {
-        format!("libraries:\n- {{name: common, version: \"{range}\", repository: 'https://charts.example.com'}}\n")
+        format!(
+            "libraries:\n- {{name: common, version: \"{range}\", repository: 'https://charts.example.com'}}\n"
+        )
     };
     fixture.write("p/Chart.yaml", "apiVersion: v2\nname: p\nversion: 1.0.0\n");
     if !own.is_empty() {
@@ -311,14 +319,23 @@ fn a_conflict_about_a_library_names_who_asks_for_what_and_fetches_nothing() {
     );
     assert!(names(&fixture, "p/library").is_empty() && !fixture.path("p/library.lock").exists());
     let (_, lines) = with_libraries("^2", "not a range");
-    assert!(lines.last().is_some_and(|line| line.contains("p/charts/db asks for library common with the bad range")));
+    assert!(
+        lines
+            .last()
+            .is_some_and(|line| line.contains("p/charts/db asks for library common with the bad range"))
+    );
 }
 
 #[test]
 fn libraries_of_subcharts_and_of_libraries_are_fetched_too() {
     let (fixture, _) = with_libraries("", "^2");
     assert_eq!(names(&fixture, "p/library"), ["base-1.0.0.tgz", "common-2.3.0.tgz"]);
-    assert!(pintle_chart::library::resolve(&pintle_chart::load(&fixture.path("p"), &mut Vec::new()).expect("loads")).is_ok());
+    assert!(
+        pintle_chart::library::resolve(
+            &pintle_chart::load(&fixture.path("p"), &mut Vec::new()).expect("loads")
+        )
+        .is_ok()
+    );
     // What a subchart brings itself is left alone.
     let fixture = Fixture(tempfile::tempdir().expect("a folder for the test"));
     fixture.write("p/Chart.yaml", "apiVersion: v2\nname: p\nversion: 1.0.0\n");

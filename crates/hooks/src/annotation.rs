@@ -276,7 +276,10 @@ mod tests {
             ["`helm.sh/hook` has an empty entry, as after a comma at its end"]
         );
         assert_eq!(problems(Some(" "), None, None), ["`helm.sh/hook` is empty"]);
-        assert!(problems(Some("never"), None, None)[0].starts_with("`never` is not a hook event; the events are "));
+        assert!(
+            problems(Some("never"), None, None)[0]
+                .starts_with("`never` is not a hook event; the events are ")
+        );
         assert_eq!(
             problems(Some("test"), None, Some("zzz")),
             ["the weight `zzz` in `helm.sh/hook-weights` is not a 32-bit integer"]

@@ -149,8 +149,11 @@ pub fn read_stored(source: &Source<'_>) -> Result<Hook> {
 }
 
 fn document(source: &Source<'_>) -> Result<Object> {
-    let failure =
-        |error| Error::Document { name: source.name.to_owned(), path: source.path.to_owned(), problem: error };
+    let failure = |error| Error::Document {
+        name: source.name.to_owned(),
+        path: source.path.to_owned(),
+        problem: error,
+    };
     let file = || source.path.to_owned();
     match pintle_yaml::read_exact(source.manifest) {
         Ok(Node::Map(body)) => Ok(Object::new(body)),

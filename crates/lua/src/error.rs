@@ -316,7 +316,9 @@ mod tests {
             let failure = Failure::from_lua_error(&mlua::Error::RuntimeError(text.clone()), &sources());
             assert_eq!(failure.message, format!("{text}; strings are joined with `..`, not with `+`"));
         }
-        for text in ["attempt to perform arithmetic (add) on nil", "attempt to perform arithmetic (sub) on string"] {
+        for text in
+            ["attempt to perform arithmetic (add) on nil", "attempt to perform arithmetic (sub) on string"]
+        {
             let failure = Failure::from_lua_error(&mlua::Error::RuntimeError(text.into()), &sources());
             assert_eq!(failure.message, text);
         }

@@ -278,6 +278,13 @@ impl Meter {
         if is_memory { Err(self.exceed(lua, MEMORY.to_owned())) } else { Ok(()) }
     }
 
+    /// Records that a run failed. Unlike other limits, the engine enforces the memory limit by itself.
+    pub(crate) fn note_failure(&self, error: &mlua::Error) {
+        if error.chain().any(is_memory_error) {
+            self.budget.mark_exceeded();
+        }
+    }
+
     /// The limit that the run exceeded, if any.
     pub(crate) fn exceeded(&self) -> Option<ExceededLimit> {
         if self.exceeded.load(Ordering::Relaxed) { self.lock().limit.clone() } else { None }

@@ -266,7 +266,10 @@ impl Script {
 
     fn failure(&self, call_error: CallError) -> Failure {
         match call_error {
-            CallError::Lua(error) => Failure::from_run(&error, &self.host.meter, &self.sources),
+            CallError::Lua(error) => {
+                self.host.meter.note_failure(&error);
+                Failure::from_run(&error, &self.host.meter, &self.sources)
+            }
             CallError::Message(text) if self.host.meter.exceeded().is_none() => Failure::new(text),
             CallError::Message(text) => {
                 Failure::from_run(&mlua::Error::RuntimeError(text), &self.host.meter, &self.sources)

@@ -60,8 +60,7 @@ impl Scripts {
     /// Returns whether the scripts of a chart register handlers of any of these events. They are loaded without permissions
     /// and services for that; scripts that cannot be loaded so are taken to have some.
     pub fn listen_to(chart: &Chart, limits: &Limits, events: &[Event]) -> bool {
-        let loaded =
-            Scripts::load_tree(chart, &Permissions::none(), limits, &Services::default(), true);
+        let loaded = Scripts::load_tree(chart, &Permissions::none(), limits, &Services::default(), true);
         let is_one = |entry: &Registered| match entry {
             Registered::Handler { event, .. } => events.contains(event),
             // These concern handlers of subcharts, which register themselves.

@@ -26,7 +26,8 @@ fn edits(left: &str, right: &str) -> usize {
             let above = &rows[line];
             let changed = above[column] + usize::from(letter != other);
             let mut least = changed.min(row[column] + 1).min(above[column + 1] + 1);
-            let is_swapped = line > 0 && column > 0 && left[line - 1] == *other && *letter == right[column - 1];
+            let is_swapped =
+                line > 0 && column > 0 && left[line - 1] == *other && *letter == right[column - 1];
             if is_swapped {
                 least = least.min(rows[line - 1][column - 1] + 1);
             }

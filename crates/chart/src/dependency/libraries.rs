@@ -144,7 +144,9 @@ impl TreeRequests {
                 tree.brought.push(name.to_owned());
             }
         }
-        tree.own.retain(|library| tree.others.iter().any(|(_, other)| other.name == library.name) || !library.repository.is_empty());
+        tree.own.retain(|library| {
+            tree.others.iter().any(|(_, other)| other.name == library.name) || !library.repository.is_empty()
+        });
         tree
     }
 
@@ -212,7 +214,8 @@ impl TreeRequests {
     /// Each library once, with a range that all of its ranges together amount to.
     fn combined(&self) -> Result<Vec<Dependency>> {
         let one = |name: &str| {
-            let ranges: Vec<&str> = self.of(name).map(|(_, library)| any_if_empty(&library.version)).collect();
+            let ranges: Vec<&str> =
+                self.of(name).map(|(_, library)| any_if_empty(&library.version)).collect();
             for (from, library) in self.of(name) {
                 let range = any_if_empty(&library.version);
                 Constraint::parse(range).map_err(|error| {
@@ -290,8 +293,14 @@ mod tests {
         assert_eq!(all_of(&["^2.1.0", "~2.1.0", "^2.1.0"]), "^2.1.0, ~2.1.0");
         let both = all_of(&["^1 || ^2", "1.5.0 - 2.0.5 || >=9"]);
         let range = Constraint::parse(&both).expect("a good range");
-        for (version, suits) in [("1.4.0", false), ("1.5.0", true), ("2.0.5", true), ("2.1.0", false), ("9.0.0", false)] {
-            assert_eq!(range.check(&Version::parse(version).expect("a version")), suits, "{version} in {both}");
+        for (version, suits) in
+            [("1.4.0", false), ("1.5.0", true), ("2.0.5", true), ("2.1.0", false), ("9.0.0", false)]
+        {
+            assert_eq!(
+                range.check(&Version::parse(version).expect("a version")),
+                suits,
+                "{version} in {both}"
+            );
         }
     }
 }

@@ -47,8 +47,9 @@ impl<'a> Assembler<'a> {
         }
         chart.metadata = draft.ok_or(Error::NoChartFile)?.validate()?;
         chart.subcharts = self.nested(subcharts, &chart)?;
-        // Helm does not know `library/`, so it counts only for charts that request libraries.
-        if chart.metadata.api_version == OBJECT_V3 || !chart.metadata.libraries.is_empty() {
+        // Helm does not know `library/`, so it counts only for charts that request libraries, themselves or in subcharts,
+        // whose libraries are fetched into the root chart.
+        if chart.metadata.api_version == OBJECT_V3 || requests_libraries(&chart) {
             chart.libraries = self.nested(libraries, &chart)?;
         }
         Ok(chart)
@@ -161,6 +162,11 @@ impl<'a> Assembler<'a> {
 
 const DEPENDENCIES_REMARK: &str = "Warning: Dependencies are handled in Chart.yaml since apiVersion \"v2\". We recommend migrating dependencies to Chart.yaml.";
 const LOCK_REMARK: &str = "Warning: Dependency locking is handled in Chart.lock since apiVersion \"v2\". We recommend migrating to Chart.lock.";
+
+/// Whether a chart or any of its subcharts requests libraries.
+fn requests_libraries(chart: &Chart) -> bool {
+    !chart.metadata.libraries.is_empty() || chart.subcharts.iter().any(requests_libraries)
+}
 
 /// Whether a requirements.yaml has libraries and nothing else. Chart.yaml has no place for them, so there is nothing to
 /// migrate.
