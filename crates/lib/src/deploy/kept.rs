@@ -1,6 +1,7 @@
 //! What an uninstall leaves in the cluster: objects that their resource policy keeps, that the release does not own, or
 //! whose owner cannot be read.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use pintle_cluster::{Cluster, Detail};

@@ -118,7 +118,7 @@ fn warn_about_overwriting(path: &Path, generation: Generation, reporter: &mut dy
         Generation::V3 => {
             reporter.log(LogLine::warn("Overwriting existing file", vec![("file", path.into_owned())]));
         }
-        Generation::V2 => {
+        Generation::V2 | Generation::Object => {
             let shown = quote(path.as_bytes());
             reporter.progress(&format!("WARNING: File {shown} already exists. Overwriting."));
         }
