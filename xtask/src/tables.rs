@@ -97,7 +97,8 @@ impl Tables {
     /// Keeps what the stored tables have of one version.
     fn keep(&mut self, stored: &[String], minor: &str, bit: u8) -> Result<()> {
         let versions: Vec<&str> = stored.iter().filter_map(|line| line.strip_prefix("version ")).collect();
-        let is_wanted = |version: &&str| version.strip_prefix(minor).is_some_and(|rest| rest.starts_with('.'));
+        let is_wanted =
+            |version: &&str| version.strip_prefix(minor).is_some_and(|rest| rest.starts_with('.'));
         let index = versions.iter().position(is_wanted);
         let index = index.with_context(|| format!("the tables have no Kubernetes {minor}: name it, too"))?;
         self.versions.push(versions[index].to_owned());

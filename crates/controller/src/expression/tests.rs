@@ -1,3 +1,5 @@
+//! What expressions may cost, and what they may say.
+
 use serde_json::json;
 
 use super::*;
