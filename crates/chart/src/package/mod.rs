@@ -219,7 +219,7 @@ mod tests {
         assert!(files.iter().all(|file| file.modified == Some(99)));
         assert_eq!(
             &files[1].data[..],
-            b"dependencies: null\ndigest: \"\"\ngenerated: \"1970-01-01T00:01:39Z\"\n"
+            b"dependencies: []\ndigest: \"\"\ngenerated: \"1970-01-01T00:01:39Z\"\n"
         );
         let error = archive(&chart(), Times { all: Some(i64::MAX), fallback: 0 }).expect_err("too late");
         assert!(error.to_string().ends_with("year outside of range [0,9999]"), "{error}");

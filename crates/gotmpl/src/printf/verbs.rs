@@ -269,7 +269,9 @@ impl Printer {
 
     fn object(&mut self, value: &Value, object: &dyn Object, verb: char) {
         let stringer = object.is_stringer() && !self.erroring;
-        if (stringer || verb == 'v') && !self.spec.go_syntax && matches!(verb, 'v' | 's' | 'x' | 'X' | 'q') {
+        let is_basic = matches!(object.kind(), Kind::Int(_) | Kind::Float64 | Kind::String | Kind::Bool);
+        let as_text = stringer || verb == 'v' && !is_basic;
+        if as_text && !self.spec.go_syntax && matches!(verb, 'v' | 's' | 'x' | 'X' | 'q') {
             return self.text(value, object.print().as_bytes(), verb);
         }
         if self.spec.go_syntax && verb == 'v' {
@@ -287,7 +289,7 @@ impl Printer {
             return self.bad_verb(value, verb);
         }
         let plain = match object.kind() {
-            Kind::Int(_) | Kind::Float64 | Kind::String | Kind::Bool => match object.encode() {
+            _ if is_basic => match object.encode() {
                 Encoded::Value(plain) if plain.kind() == object.kind() => Some(plain),
                 _ => None,
             },
@@ -296,6 +298,10 @@ impl Printer {
             _ => None,
         };
         match plain {
+            // With the object, whose type is named where the verb does not suit.
+            Some(Value::Int(kind, number)) => self.integer(value, number as u64, !kind.is_unsigned(), verb),
+            Some(Value::Float(number)) => self.float(value, number, verb),
+            Some(Value::Str(text)) => self.text(value, text.as_bytes(), verb),
             Some(plain) => self.value(&plain, verb),
             None if verb == 'v' => push_value(value, &mut self.out),
             None => self.bad_verb(value, verb),

@@ -134,15 +134,26 @@ fn unicode(cursor: &mut Cursor<'_>, flags: Flags) -> Result<ClassUnicode> {
     Ok(class)
 }
 
+/// The scripts of Unicode 17, which Go 1.27 has and regex-syntax does not have yet.
+const NEWER_SCRIPTS: [(&str, &str); 4] = [
+    ("Beriaerfe", r"[\x{16EA0}-\x{16EB8}\x{16EBB}-\x{16ED3}]"),
+    ("Sidetic", r"[\x{10940}-\x{10959}]"),
+    ("Taiyo", r"[\x{1E6C0}-\x{1E6DE}\x{1E6E0}-\x{1E6F5}\x{1E6FE}-\x{1E6FF}]"),
+    ("Tolongsiki", r"[\x{11DB0}-\x{11DDB}\x{11DE0}-\x{11DE9}]"),
+];
+
 /// The property in the syntax of regex-syntax, which has the tables.
-fn property_pattern(property: Property) -> String {
+pub(super) fn property_pattern(property: Property) -> String {
     match property {
         Property::Any => r"\p{any}".to_owned(),
         Property::Assigned => r"\P{Cn}".to_owned(),
         Property::Ascii => r"\p{ascii}".to_owned(),
         Property::Surrogate => r"\P{any}".to_owned(),
         Property::Category(name) => format!(r"\p{{gc={name}}}"),
-        Property::Script(name) => format!(r"\p{{sc={name}}}"),
+        Property::Script(name) => match NEWER_SCRIPTS.iter().find(|(script, _)| *script == name) {
+            Some((_, ranges)) => (*ranges).to_owned(),
+            None => format!(r"\p{{sc={name}}}"),
+        },
     }
 }
 
