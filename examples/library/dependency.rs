@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
-use pintle::chart::package::Times;
 use pintle::Reporter;
+use pintle::chart::package::Times;
 use pintle::ops::dependency::{list, update};
 use pintle::values::LogLine;
 
