@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
 use pintle::Reporter;
+use pintle::chart::package::Times;
 use pintle::ops::dependency::{list, update};
 use pintle::values::LogLine;
 
@@ -32,7 +33,8 @@ fn main() -> Result<()> {
         // The library does not read the clock: the time for the lock comes from the program.
         let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
         // Charts come from folders here; a `pintle::repo::DependencySource` would fetch them from repositories.
-        update(chart, i64::try_from(now)?, None, &mut Progress)?;
+        let times = Times { all: None, fallback: i64::try_from(now)? };
+        update(chart, times, None, &mut Progress)?;
     }
     let listing = list(chart, &mut Progress)?;
     for row in listing.rows.iter().flatten() {

@@ -156,7 +156,7 @@ impl Report {
     fn section(&mut self, title: &str, changes: &Changes) {
         let count = format!("{} of {} differ", changes.differing, changes.compared);
         let _ = write!(self.text, "\n## {title}\n\n{count}.\n");
-        let _ = write!(self.summary, "{title}: {count}\n");
+        let _ = writeln!(self.summary, "{title}: {count}");
         for Change { name, text } in &changes.list {
             let _ = write!(self.text, "\n### `{name}`\n\n```diff\n{}```\n", shortened(text));
         }
@@ -171,7 +171,7 @@ impl Report {
 
     fn skip(&mut self, title: &str, reason: &str) {
         let _ = write!(self.text, "\n## {title}\n\nNot compared: {reason}.\n");
-        let _ = write!(self.summary, "{title}: not compared, {reason}\n");
+        let _ = writeln!(self.summary, "{title}: not compared, {reason}");
     }
 }
 

@@ -57,8 +57,8 @@ fn chart_with_dependency(env: &TestEnv) {
 
 /// The files of an archive with their times.
 fn times(env: &TestEnv, archive: &str) -> Vec<(String, Option<i64>, String)> {
-    let data = std::fs::read(env.path().join(archive)).unwrap();
-    let files = pintle::chart::read_archive(data).unwrap();
+    let data = std::fs::read(env.path().join(archive)).expect("the archive");
+    let files = pintle::chart::read_archive(data).expect("an archive");
     let text = |data: &[u8]| String::from_utf8_lossy(data).into_owned();
     files.iter().map(|file| (file.name.clone(), file.modified, text(&file.data))).collect()
 }
