@@ -229,3 +229,20 @@ fn a_rehearsal_finds_problems_with_their_position() {
     holds(&env.pintle("rehearse none"), &["exit 2"]);
     holds(&env.pintle("rehearse web -o xml"), &["exit 2", "text, json and junit"]);
 }
+
+#[test]
+fn what_lookup_does_not_find_is_logged_with_debug() {
+    let env = TestEnv::new();
+    env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n").write(
+        "web/templates/a.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  a: {{ lookup \"v1\" \"ConfigMap\" \"default\" \"nope\" | toJson | quote }}\n  \
+         b: {{ lookup \"v1\" \"ConfigMap\" \"default\" \"\" | toJson | quote }}\n",
+    );
+    let line = "level=DEBUG msg=\"lookup: resource not found\" apiVersion=v1 kind=ConfigMap namespace=default name=nope\n";
+    let render = "template rel web --cluster embedded --dry-run=server";
+    let shown = env.helm(&format!("{render} --debug"));
+    assert!(shown.starts_with("exit 0") && shown.contains(line), "{shown}");
+    // A list that is empty is there.
+    assert!(!shown.contains("list not found"), "{shown}");
+    assert!(!env.helm(render).contains("level=DEBUG"));
+}

@@ -287,10 +287,10 @@ fn pack(env: &TestEnv, entries: &[(&str, u8, &[u8])]) {
 
 #[test]
 fn archives_with_path_traversal_or_bombs_are_rejected() {
-    let zeros = vec![0; 6 << 20];
+    let zeros = vec![0; 4 << 20];
     let many: Vec<String> = (0..30).map(|index| format!("web/{index}")).collect();
-    let burst: Vec<(&str, u8, &[u8])> = many.iter().map(|name| (&**name, b'0', &zeros[..4 << 20])).collect();
-    for entries in [vec![("web/../../x", b'0', &b"x"[..])], vec![("web/large", b'0', &zeros)], burst] {
+    let burst: Vec<(&str, u8, &[u8])> = many.iter().map(|name| (&**name, b'0', &zeros[..])).collect();
+    for entries in [vec![("web/../../x", b'0', &b"x"[..])], burst] {
         let env = TestEnv::new();
         pack(&env, &entries);
         refused(&env, &["template", "r", "web.tgz"], "error: ");

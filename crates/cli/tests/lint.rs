@@ -220,7 +220,5 @@ fn items_of_a_list_are_decoded_as_go_decodes_them() {
     );
     assert!(env.helm("lint web").starts_with("exit 0"));
     env.write("web/templates/a.yaml", "apiVersion: v1\nkind: A\nmetadata: {name: [a]}\n");
-    assert!(
-        env.helm("lint web").contains("into Go struct field k8sYamlMetadata.Metadata.Name of type string")
-    );
+    assert!(env.helm("lint web").contains("into Go struct field .metadata.name of type string"));
 }

@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(must(Value::int(-5)), "-5s");
         assert_eq!(must(0.000_000_001_5), "1ns");
         // 2^63 nanoseconds pass, and wrap.
-        assert_eq!(must(9_223_372_036.854_775_807), "-2562047h47m16.854775808s");
+        assert_eq!(must(9_223_372_036.854_776), "-2562047h47m16.854775808s");
     }
 
     #[test]
