@@ -84,7 +84,7 @@ fn a_release_of_the_controller_is_shown_as_managed_and_can_be_exported() {
     let run = |line: &str| env.pintle(&format!("{line} --kubeconfig config.yaml"));
     let controller = Background::start(
         &env,
-        "controller run --all-namespaces --selector shard=a --concurrent 2 --watch-values --as default --kubeconfig config.yaml",
+        "controller run --all-namespaces --selector shard=a --concurrent 2 --watch-values --allow-private-network --as default --kubeconfig config.yaml",
     );
     until("the request becomes ready", || run("request list").contains("True"));
     let logs = run("request logs web --follow");

@@ -252,7 +252,13 @@ impl Running {
         let free = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?;
         let cache = std::env::temp_dir().join(format!("pintle-burst-{}", std::process::id()));
         let mut command = Command::new(program);
-        command.args(["--kubeconfig", kubeconfig, "--leader-elect=false", "--concurrent=10"]);
+        command.args([
+            "--kubeconfig",
+            kubeconfig,
+            "--leader-elect=false",
+            "--concurrent=10",
+            "--concurrent-per-namespace=10",
+        ]);
         command.arg(format!("--metrics-addr={free}")).arg(format!("--cache={}", cache.display()));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn().with_context(|| format!("cannot run {program}"))?;

@@ -422,7 +422,7 @@ fn building_dependencies_is_told_before_and_after() {
 
     let calls = Calls::default();
     dependency::build(&offline(&calls.everything()), &chart, TIMES, None, &mut Silent).expect("can be built");
-    assert_eq!(calls.all(), ["pre-dependency-build 0", "post-dependency-build 0"]);
+    assert_eq!(calls.all(), ["chart-loaded 0", "pre-dependency-build 0", "post-dependency-build 0"]);
     assert!(chart.join("charts/postgres-1.2.3.tgz").exists());
 }
 
@@ -473,5 +473,5 @@ fn what_scripts_log_goes_to_the_reporter_even_if_they_fail() {
         ..PackageRequest::default()
     };
     package(&offline(&lifecycle), &packing, &mut reporter).expect("it is packed");
-    assert_eq!(events(reporter), ["pre-package"]);
+    assert_eq!(events(reporter), ["chart-loaded", "pre-package"]);
 }

@@ -43,7 +43,9 @@ pub struct Settings {
 
 /// Called with the host and the time before a long pause that a server asked for, so that a user knows what happens.
 #[derive(Clone)]
-pub struct WaitNotice(Arc<dyn Fn(&str, Duration) + Send + Sync>);
+pub struct WaitNotice(Arc<OnWait>);
+
+type OnWait = dyn Fn(&str, Duration) + Send + Sync;
 
 impl WaitNotice {
     /// Calls a function.

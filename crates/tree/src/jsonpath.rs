@@ -145,8 +145,8 @@ mod tests {
 
     #[test]
     fn results_that_multiply_have_a_limit() {
-        let bomb = format!("{{.users{}}}", "[0,0]".repeat(1) + &"['name','name']".repeat(1));
-        assert_eq!(show(&bomb), "ann ann ann ann");
+        assert_eq!(show("{.image['tag','repository']['x','y']}"), "");
+        assert_eq!(show("{['image','image']['repository','repository']}"), "nginx nginx nginx nginx");
         let root = json::read(br#"{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"a":1}}}}}}}}"#).unwrap();
         let root = root.as_map().unwrap();
         let unions = format!("{{{}}}", format!("['{}a']", "a','".repeat(20)).repeat(8));
@@ -154,10 +154,10 @@ mod tests {
         assert!(query.find(root).is_empty(), "21 to the power of 8");
         let (query, _) = Query::parse_prefix("{..a..a..a..a}").unwrap();
         assert!(!query.find(root).is_empty());
-        let deep = format!("{}1{}", "[".repeat(9_000), "]".repeat(9_000));
-        let root = json::read(format!(r#"{{"a":{deep}}}"#).as_bytes()).unwrap();
-        let (query, _) = Query::parse_prefix("{..*}").unwrap();
-        assert_eq!(query.find(root.as_map().unwrap()).len(), 9_001);
+        let deep = format!("{}1{}", r#"{"a":"#.repeat(9_000), "}".repeat(9_000));
+        let root = json::read(deep.as_bytes()).unwrap();
+        let (query, _) = Query::parse_prefix("{..a}").unwrap();
+        assert_eq!(query.find(root.as_map().unwrap()).len(), 9_000);
     }
 
     #[test]

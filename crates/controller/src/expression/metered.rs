@@ -280,7 +280,8 @@ fn meter_call(expression: &mut IdedExpr, spelled: &mut BTreeSet<String>) -> Resu
     let is_lookup = call.func_name == operators::INDEX;
     for (index, argument) in call.args.iter_mut().enumerate() {
         nodes += meter(argument, spelled)?;
-        if !is_control && !(is_lookup && index == 0) {
+        let is_free = is_control || (is_lookup && index == 0);
+        if !is_free {
             charge(argument);
         }
     }

@@ -1,4 +1,4 @@
-//! What expressions may cost, and what they may say.
+//! Expressions of friends and of enemies.
 
 use serde_json::json;
 

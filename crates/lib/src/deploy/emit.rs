@@ -164,7 +164,8 @@ async fn version_context(
 ) -> Result<Context> {
     let context = match context.capabilities() {
         Some(_) => context,
-        None => context.with_capabilities(live::capability_info(session).await?),
+        // Boxed, here and below: what rarely happens must not enlarge the future of every operation.
+        None => context.with_capabilities(Box::pin(live::capability_info(session)).await?),
     };
     Ok(context.with_release(context::release(version)).with_objects(documents.objects()))
 }

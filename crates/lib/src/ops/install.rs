@@ -172,7 +172,7 @@ pub(super) async fn install_loaded(
     deploy::emit(session, LifecycleEvent::PostValidate, &version, &prepared.context).await?;
     let (event, context) = (LifecycleEvent::PreInstall, &prepared.context);
     if is_dry_run {
-        let foreseen = deploy::foresee(session, event, &mut version, context, reporter).await?;
+        let foreseen = Box::pin(deploy::foresee(session, event, &mut version, context, reporter)).await?;
         if foreseen.rendered.is_some() {
             plan_of(&load_state(session, request, &version).await?)?;
         }
@@ -223,7 +223,7 @@ pub(super) async fn install_planned(
     let mut state = load_state(session, request, &version).await?;
     let mut plan = plan_of(&state)?;
     let (event, context) = (LifecycleEvent::PreInstall, context::for_version(&version));
-    if deploy::emit_planned(session, event, &mut version, foreseen, &context, reporter).await? {
+    if Box::pin(deploy::emit_planned(session, event, &mut version, foreseen, &context, reporter)).await? {
         state = load_state(session, request, &version).await?;
         plan = plan_of(&state)?;
     }
@@ -278,7 +278,7 @@ pub(super) async fn draft_loaded(
     let context = &prepared.context;
     deploy::emit(session, LifecycleEvent::PostValidate, &draft.version, context).await?;
     let event = LifecycleEvent::PreInstall;
-    draft.handlers = deploy::foresee(session, event, &mut draft.version, context, reporter).await?;
+    draft.handlers = Box::pin(deploy::foresee(session, event, &mut draft.version, context, reporter)).await?;
     if draft.handlers.rendered.is_some() {
         draft.state = load_state(session, request, &draft.version).await?;
         plan_of(&draft.state)?;

@@ -136,7 +136,7 @@ pub(super) async fn upgrade_planned(
     let mut state = upgrade.load(&version).await?;
     let mut plan = plan_of(&state)?;
     let (event, context) = (LifecycleEvent::PreUpgrade, context::for_version(&version));
-    if deploy::emit_planned(session, event, &mut version, foreseen, &context, reporter).await? {
+    if Box::pin(deploy::emit_planned(session, event, &mut version, foreseen, &context, reporter)).await? {
         state = upgrade.load(&version).await?;
         plan = plan_of(&state)?;
     }
@@ -264,7 +264,8 @@ impl<'s> Upgrade<'s> {
         let context = &prepared.context;
         deploy::emit(self.session, LifecycleEvent::PostValidate, &version, context).await?;
         let event = LifecycleEvent::PreUpgrade;
-        let foreseen = deploy::foresee(self.session, event, &mut version, context, reporter).await?;
+        let foreseen =
+            Box::pin(deploy::foresee(self.session, event, &mut version, context, reporter)).await?;
         if foreseen.rendered.is_some() {
             state = self.load(&version).await?;
             plan_of(&state)?;
@@ -308,7 +309,8 @@ impl<'s> Upgrade<'s> {
         let (event, context) = (LifecycleEvent::PreUpgrade, &prepared.context);
         if target.dry_run.is_dry_run() {
             reporter.debug("dry run for release", &[("name", &target.name)]);
-            let foreseen = deploy::foresee(self.session, event, &mut version, context, reporter).await?;
+            let foreseen =
+                Box::pin(deploy::foresee(self.session, event, &mut version, context, reporter)).await?;
             if foreseen.rendered.is_some() {
                 plan_of(&self.load(&version).await?)?;
             }
