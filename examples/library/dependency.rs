@@ -8,8 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
 use pintle::Reporter;
-use pintle::chart::package::Times;
-use pintle::ops::dependency::{list, update};
+use pintle::ops::dependency::{BuildTimes, list, update};
+use pintle::release::Timestamp;
 use pintle::values::LogLine;
 
 /// Prints the steps of an update.
@@ -33,7 +33,7 @@ fn main() -> Result<()> {
         // The library does not read the clock: the time for the lock comes from the program.
         let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
         // Charts come from folders here; a `pintle::repo::DependencySource` would fetch them from repositories.
-        let times = Times { all: None, fallback: i64::try_from(now)? };
+        let times = BuildTimes { now: Timestamp::from_unix(i64::try_from(now)?, 0), epoch: None };
         update(chart, times, None, &mut Progress)?;
     }
     let listing = list(chart, &mut Progress)?;

@@ -1,4 +1,4 @@
-//! Expressions of friends and of enemies.
+//! What expressions may cost, and what they may say.
 
 use serde_json::json;
 
