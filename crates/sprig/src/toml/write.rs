@@ -176,6 +176,10 @@ impl Writer {
             Value::Float(value) => self.out.extend_from_slice(float(*value).as_bytes()),
             Value::Str(text) => push_quoted(text.as_bytes(), &mut self.out),
             Value::Map(_) => with_stack(|| self.inline_table(value))?,
+            // The library writes durations as text, which it also reads.
+            Value::Object(object) if object.type_name() == "time.Duration" => {
+                push_quoted(object.print().as_bytes(), &mut self.out);
+            }
             Value::Object(object) => match (dates::time_of(value), object.encode()) {
                 (Some(time), Encoded::Value(Value::Str(text))) => {
                     let local = moment::written_locally(time);
