@@ -51,7 +51,7 @@ fn what_is_to_be_kept_is_not_owned_and_stays() {
     let object = env.object("v1", "configmaps", "kept").expect("was installed");
     assert_eq!(object["metadata"]["ownerReferences"], Value::Null);
     let printed = env.run(Program::Pintle, &["uninstall", "web"]).succeeded();
-    assert!(printed.stdout.contains("[ConfigMap] kept"), "{}", printed.stdout);
+    assert!(printed.stdout.contains("ConfigMap kept\n"), "{}", printed.stdout);
     env.wait_for("v1", "configmaps", "gone", |object| object.is_none());
     assert!(env.object("v1", "configmaps", "kept").is_some());
 }

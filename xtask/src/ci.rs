@@ -128,7 +128,7 @@ pub(crate) fn nightly() -> Result<()> {
     Steps::all(false, |steps| {
         steps.run("program", || release_binary().map(|_| Outcome::Passed))?;
         for (name, version) in [
-            ("e2e on the newest Kubernetes", "1.37"),
+            ("e2e on the newest Kubernetes", "1.36"),
             ("e2e on the Kubernetes between", "1.35"),
             ("e2e on the oldest Kubernetes", "1.34"),
         ] {

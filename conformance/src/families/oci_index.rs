@@ -14,7 +14,7 @@ use pintle::repo::{Entry, Folders, Getter, Proxies, Registries, Repositories, Re
 use pintle_chart::metadata::Timestamp;
 use pintle_regex::Regex;
 use pintle_semver::Constraint;
-use pintle_tree::LogLine;
+use pintle_tree::{LogLevel, LogLine};
 use serde_json::{Map, Value, json};
 
 use crate::case::Case;
@@ -56,9 +56,11 @@ fn texts(list: &Value) -> Vec<String> {
     list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
+/// Adds the log lines that Helm prints without `--debug`, as they were recorded.
 fn with_log(mut answer: Value, log: &[LogLine]) -> Value {
-    if !log.is_empty() {
-        let mut lines: Vec<String> = log.iter().map(ToString::to_string).collect();
+    let printed = log.iter().filter(|line| line.level > LogLevel::Debug);
+    let mut lines: Vec<String> = printed.map(ToString::to_string).collect();
+    if !lines.is_empty() {
         lines.sort();
         answer["log"] = lines.into();
     }

@@ -212,7 +212,7 @@ impl Remote for Shelf {
     ) -> pintle_chart::Result<Option<String>> {
         let versions = Shelf::VERSIONS.iter().filter(|(name, _)| *name == dependency.name);
         let suits = |version: &&str| Version::parse(version).is_ok_and(|version| range.check(&version));
-        Ok(versions.map(|(_, version)| *version).filter(suits).next_back().map(str::to_owned))
+        Ok(versions.map(|(_, version)| *version).rfind(suits).map(str::to_owned))
     }
 
     fn download(

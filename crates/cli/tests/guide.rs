@@ -357,7 +357,9 @@ fn the_guide_to_readmes_of_charts_works() {
 
 #[test]
 fn the_guide_to_storage_works() {
-    Walk::new().page("docs/guide/storage.md", nothing_else);
+    let (walk, _) = Walk::with_web_and_cluster();
+    walk.prepare("helm install web ./web");
+    walk.page("docs/guide/storage.md", nothing_else);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::source_map::{Document, line_in_template, line_of_field};
 
 /// A problem of a hook, with its place in the chart.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(not(feature = "embedded"), expect(dead_code, reason = "only rehearsals read all of it"))]
+#[cfg_attr(not(feature = "embedded"), allow(dead_code, reason = "only rehearsals read all of it"))]
 pub(crate) struct HookProblem {
     /// The kind of the object.
     pub(crate) kind: String,

@@ -94,7 +94,7 @@ pub(super) fn names(
     offered(own, command_path, parsed, personality, unfinished)
 }
 
-/// As [`names`], for the command of a plugin. cobra does not parse its flags, and so adds no `--help`.
+/// As [`names()`], for the command of a plugin. cobra does not parse its flags, and so adds no `--help`.
 pub(super) fn names_of_plugin(
     command_path: &CommandPath,
     parsed: &Parsed,

@@ -115,7 +115,7 @@ impl ApiCatalog {
         ApiCatalog::nth(0)
     }
 
-    /// The catalog of a version: `1.37`, `v1.37` or `1.37.1`.
+    /// The catalog of a version: `1.36`, `v1.36` or `1.36.3`.
     ///
     /// # Errors
     ///
@@ -166,12 +166,12 @@ impl ApiCatalog {
         table
     }
 
-    /// The full version, such as `1.37.1`.
+    /// The full version, such as `1.36.1`.
     pub fn version(&self) -> &Str {
         &self.version
     }
 
-    /// The minor version: 37 for `1.37`.
+    /// The minor version: 36 for `1.36`.
     pub fn minor(&self) -> u16 {
         let minor = self.version.as_str().and_then(|version| version.split('.').nth(1)?.parse().ok());
         minor.unwrap_or_default()

@@ -127,6 +127,6 @@ pub struct Kind<'t> {
     pub schema: Option<Schema<'t>>,
     /// Whether it is a custom resource.
     pub custom: bool,
-    /// The minor version of Kubernetes whose rules apply: 37 for `1.37`.
+    /// The minor version of Kubernetes whose rules apply: 36 for `1.36`.
     pub minor: u16,
 }

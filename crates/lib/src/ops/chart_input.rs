@@ -4,12 +4,15 @@
 use std::path::Path;
 
 use pintle_chart::Chart;
+#[cfg(feature = "cluster")]
 use pintle_release::ReleaseVersion;
+#[cfg(feature = "cluster")]
 use pintle_tree::merge::merge;
 use pintle_tree::{Map, Node};
 use pintle_values::Overrides;
 
 use super::locate;
+#[cfg(feature = "cluster")]
 use crate::lifecycle::record_extras;
 use crate::{Reporter, Result, input};
 
@@ -48,6 +51,7 @@ impl ChartInput {
     ///
     /// # Errors
     /// When the values cannot be read.
+    #[cfg(feature = "cluster")]
     pub fn from_release(version: &ReleaseVersion, values: &Overrides) -> Result<Self> {
         let overrides = pintle_values::layer(values, &mut input::read_values)?;
         let user_values = merge(version.config.clone().unwrap_or_default(), overrides);
@@ -62,6 +66,7 @@ impl ChartInput {
 
     /// Whether the record of a release does not hold the subcharts that its chart had, so that the chart is needed from
     /// where it came from.
+    #[cfg(feature = "cluster")]
     pub fn lacks_subcharts(version: &ReleaseVersion) -> bool {
         record_extras::lacks_subcharts(&version.chart)
     }

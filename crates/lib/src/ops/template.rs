@@ -185,6 +185,7 @@ pub(super) enum Purpose {
 
 impl Purpose {
     /// The event after which the objects are final.
+    #[cfg_attr(not(feature = "cluster"), expect(unused_variables, reason = "only diffs are of an operation"))]
     fn last_event(self, request: &TemplateRequest) -> LifecycleEvent {
         match self {
             Purpose::Template => LifecycleEvent::PostTemplate,
