@@ -71,3 +71,11 @@ fn an_unknown_topic_gets_the_list_of_commands() {
         "{text}"
     );
 }
+
+#[test]
+fn the_help_of_install_explains_the_logs_of_hooks() {
+    let shown = TestEnv::new().pintle("install --help");
+    for part in ["helm.sh/hook-output-log-policy is hook-failed, hook-succeeded or both", "--no-log-output"] {
+        assert!(shown.contains(part), "{shown}");
+    }
+}

@@ -266,6 +266,14 @@ impl Functions {
         Functions::default()
     }
 
+    /// Returns an empty table with room for this many functions: growing step by step hashes every name several times.
+    pub fn with_capacity(count: usize) -> Self {
+        Functions {
+            functions: Vec::with_capacity(count),
+            ids: HashMap::with_capacity_and_hasher(count, BuildHasherDefault::default()),
+        }
+    }
+
     /// Adds a function; a later one of the same name replaces it.
     pub fn add(&mut self, function: Function) {
         match self.ids.entry(function.name.as_bytes()) {

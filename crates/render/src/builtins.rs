@@ -68,9 +68,12 @@ impl State {
     }
 }
 
+/// Room for all functions; Helm 4.3 has 233.
+const CAPACITY: usize = 256;
+
 /// All functions for one render.
 pub(crate) fn functions(target: &Target) -> Functions {
-    let mut functions = Functions::new();
+    let mut functions = Functions::with_capacity(CAPACITY);
     // Later functions replace earlier ones of the same name.
     for function in pintle_sprig::functions() {
         functions.add(function);
