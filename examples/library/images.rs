@@ -10,7 +10,6 @@ use pintle::Silent;
 use pintle::images::{Outcome, Policy, Source, Target};
 use pintle::ops::ChartInput;
 use pintle::ops::images::{ImageOptions, relocate};
-use pintle::values::Overrides;
 
 #[allow(clippy::print_stdout, reason = "a program shows what it found")]
 fn main() -> anyhow::Result<()> {
@@ -20,8 +19,7 @@ fn main() -> anyhow::Result<()> {
     };
     let sources = sources.split(',').map(Source::parse).collect::<Result<_, _>>()?;
     let policy = Policy { sources: Some(sources), target: Some(Target::parse(target)?), ..Policy::default() };
-    let subject =
-        ChartInput::from_chart(Path::new(chart), &Overrides::default(), "demo", "default", &mut Silent)?;
+    let subject = ChartInput::from_chart(Path::new(chart), &[], "demo", "default", &mut Silent)?;
     let seen = relocate(&subject, &policy, &ImageOptions::default(), &mut Silent)?;
     for image in &seen.relocation.images {
         let values: Vec<String> = image.values.iter().map(ToString::to_string).collect();

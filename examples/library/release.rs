@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
+use pintle::ValuesLayer;
 use pintle::cluster::{Cluster, Settings};
 use pintle::ops::{
     InstallRequest, RollbackRequest, UninstallRequest, UpgradeRequest, install, rollback, uninstall, upgrade,
 };
 use pintle::release::MemoryStore;
-use pintle::values::Overrides;
 use pintle::{LeaseHolder, Session, Silent};
 
 #[tokio::main]
@@ -42,7 +42,7 @@ async fn run(session: &Session, target: InstallRequest) -> Result<()> {
         watch = Instant::now();
     };
     print("installed", install(session, &target, &mut Silent).await?.number);
-    let values = Overrides { set: vec!["tag=two".to_owned()], ..Overrides::default() };
+    let values = vec![ValuesLayer::Set("tag=two".to_owned())];
     let next = UpgradeRequest { target: InstallRequest { values, ..target }, ..UpgradeRequest::default() };
     print("upgraded", upgrade(session, &next, &mut Silent).await?.version.number);
     let back =

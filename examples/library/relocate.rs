@@ -5,7 +5,6 @@ use std::path::Path;
 
 use pintle::images::{Policy, Source, Target};
 use pintle::ops::{ChartInput, images};
-use pintle::values::Overrides;
 use pintle::{Error, Silent, yaml};
 
 fn main() -> Result<(), Error> {
@@ -19,7 +18,7 @@ fn main() -> Result<(), Error> {
 pub(crate) fn overrides(chart: &Path, registry: &str) -> Result<String, Error> {
     let (target, sources) = (Some(Target::parse(registry)?), Some(vec![Source::parse("docker.io")?]));
     let policy = Policy { sources, target, ..Policy::default() };
-    let input = ChartInput::from_chart(chart, &Overrides::default(), "demo", "default", &mut Silent)?;
+    let input = ChartInput::from_chart(chart, &[], "demo", "default", &mut Silent)?;
     let moved = images::relocate(&input, &policy, &images::ImageOptions::default(), &mut Silent)?;
     Ok(String::from_utf8_lossy(&yaml::write(&moved.relocation.overrides).unwrap_or_default()).into_owned())
 }

@@ -5,8 +5,8 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
+use pintle::ValuesLayer;
 use pintle::ops::{DeriveRequest, check_schema, derive_schema};
-use pintle::values::Overrides;
 use pintle::values::schema::SchemaFormat;
 use pintle::{Session, Silent};
 
@@ -20,7 +20,7 @@ fn main() -> Result<()> {
         print!("{}", String::from_utf8_lossy(&derive_schema(&request, &mut Silent)?));
         return Ok(());
     }
-    let values = Overrides { set, ..Overrides::default() };
+    let values: Vec<ValuesLayer> = set.into_iter().map(ValuesLayer::Set).collect();
     check_schema(&Session::offline(), Path::new(&chart), &values, &mut Silent)?;
     println!("the values fit");
     Ok(())

@@ -3,8 +3,8 @@
 
 use anyhow::{Context as _, Result};
 use pintle::ops::{TemplateRequest, template};
-use pintle::values::{LogLine, Overrides};
-use pintle::{Reporter, Session};
+use pintle::values::LogLine;
+use pintle::{Reporter, Session, ValuesLayer};
 
 /// Prints warnings; a server would store them with the request instead.
 struct Stderr;
@@ -19,12 +19,12 @@ impl Reporter for Stderr {
 async fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
     let chart = arguments.next().context("name a chart")?.into();
-    let set = arguments.filter(|argument| argument != "--set").collect();
+    let values = arguments.filter(|argument| argument != "--set").map(ValuesLayer::Set).collect();
     let request = TemplateRequest {
         chart,
         name: "demo".to_owned(),
         namespace: "staging".to_owned(),
-        values: Overrides { set, ..Overrides::default() },
+        values,
         ..TemplateRequest::default()
     };
     let rendered = template(&Session::offline(), &request, &mut Stderr).await?;

@@ -1,7 +1,9 @@
 //! The grammars of `--set`, `--set-string`, `--set-json` and so on, and their combination.
 
+use std::path::Path;
+
 use pintle_tree::{Map, Node, set};
-use pintle_values::{Overrides, layer};
+use pintle_values::{ValuesLayer, layer};
 use serde_json::Value;
 
 use crate::case::{Case, shorten};
@@ -14,18 +16,19 @@ pub(super) fn check(case: &Case) -> Option<String> {
         None => Err(format!("open {name}: no such file or directory")),
     };
     if case.text("flag") == "all" {
+        let kinds: [(&str, fn(String) -> ValuesLayer); 6] = [
+            ("Values", |file| ValuesLayer::File(file.into())),
+            ("SetJSON", ValuesLayer::SetJson),
+            ("Set", ValuesLayer::Set),
+            ("SetString", ValuesLayer::SetString),
+            ("SetFile", ValuesLayer::set_file),
+            ("SetLiteral", ValuesLayer::SetLiteral),
+        ];
         let list = |name: &str| strings(&case.input["opts"][name]);
-        let flags = Overrides {
-            files: list("Values"),
-            set_json: list("SetJSON"),
-            set: list("Set"),
-            set_string: list("SetString"),
-            set_file: list("SetFile"),
-            set_literal: list("SetLiteral"),
-            ..Overrides::default()
-        };
-        let mut read_cleaned = |name: &str| read(name.trim_start_matches("./"));
-        return match layer(&flags, &mut read_cleaned) {
+        let layers: Vec<ValuesLayer> =
+            kinds.iter().flat_map(|(name, kind)| list(name).into_iter().map(kind)).collect();
+        let mut read_cleaned = |path: &Path| read(path.to_string_lossy().trim_start_matches("./"));
+        return match layer(&layers, &mut read_cleaned) {
             Ok(map) => compare(case, "ok", map),
             Err(error) => case.compare("err", error.to_string().as_bytes()),
         };

@@ -8,12 +8,15 @@ use pintle::ops::SensitivePath;
 use pintle::plan::ConflictPolicy;
 use pintle::release::VersionRef;
 use pintle::render::KubeVersion;
-use pintle::values::Overrides;
-use pintle::{CrdPolicy, DeployOptions, DryRun, HookLogs, Method, MethodChoice, RecordObjects, WaitStrategy};
+use pintle::repo::Getter;
+use pintle::{
+    CrdPolicy, DeployOptions, DryRun, HookLogs, Method, MethodChoice, RecordObjects, ValuesLayer,
+    WaitStrategy,
+};
 use pintle_tree::number::{IntError, parse_int};
 use pintle_tree::quote::quote;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, reason};
 use crate::flag::parsed::Parsed;
 use crate::flag::value::{bad_number, read_bool};
 use crate::flag::{Name, names};
@@ -45,49 +48,87 @@ pub(crate) fn name_and_chart(
     }
 }
 
-/// The values of `-f`, `--set` and the other value flags.
+/// The values of `-f`, `--set` and the other value flags, in Helm's order of precedence. Standard input is read here, and
+/// URLs are downloaded.
 ///
 /// # Errors
 ///
-/// Values files at URLs that cannot be downloaded.
-pub(crate) fn overrides(invocation: &Invocation<'_>) -> Result<Overrides, Failure> {
+/// URLs that are invalid or cannot be downloaded.
+pub(crate) fn values(invocation: &Invocation<'_>) -> Result<Vec<ValuesLayer>, Failure> {
     let flags = &invocation.flags;
-    let files = flags.list(names::VALUES);
-    let set_files = flags.list(names::SET_FILE).iter().flat_map(|text| text.split(','));
-    let set_files: Vec<&str> =
-        set_files.filter_map(|part| part.split_once('=')).map(|(_, file)| file).collect();
-    let mut fetched = BTreeMap::new();
-    // Most values are files, for which no getter is needed.
-    let names = || files.iter().map(String::as_str).chain(set_files.iter().copied());
-    let has_schemes = names().any(|name| !scheme_of(name).is_empty());
-    let getter = has_schemes.then(|| remote::getter(invocation, remote::TIMEOUT));
-    let is_remote = |name: &&str| {
-        is_url(name) || getter.as_ref().is_some_and(|getter| getter.knows_scheme(&scheme_of(name)))
-    };
-    for url in names().filter(is_remote) {
-        pintle::repo::address::Address::parse(url).map_err(Failure::usage)?;
-    }
-    for url in files.iter().map(String::as_str).filter(is_remote) {
-        if !fetched.contains_key(url) {
-            fetched.insert(url.to_owned(), fetch(invocation, url)?);
+    let mut remote = RemoteValues { invocation, schemes: None, contents: BTreeMap::new() };
+    let set_files = || flags.list(names::SET_FILE).iter().flat_map(|text| files_of(text));
+    for url in flags.list(names::VALUES).iter().map(String::as_str).chain(set_files()) {
+        if remote.is_remote(url) {
+            pintle::repo::address::Address::parse(url).map_err(Failure::usage)?;
         }
     }
-    for url in set_files.iter().copied().filter(is_remote) {
-        if !fetched.contains_key(url) {
-            let content = fetch(invocation, url);
-            let content = content.map_err(|failure| failure.during("failed parsing --set-file data"))?;
-            fetched.insert(url.to_owned(), content);
-        }
+    let mut layers = Vec::new();
+    for name in flags.list(names::VALUES) {
+        layers.push(match remote.content(name)? {
+            Some(content) => ValuesLayer::Bytes { name: name.clone(), content },
+            None => ValuesLayer::File(name.into()),
+        });
     }
-    Ok(Overrides {
-        fetched,
-        files: files.to_vec(),
-        set_json: flags.list(names::SET_JSON).to_vec(),
-        set: flags.list(names::SET).to_vec(),
-        set_string: flags.list(names::SET_STRING).to_vec(),
-        set_file: flags.list(names::SET_FILE).to_vec(),
-        set_literal: flags.list(names::SET_LITERAL).to_vec(),
-    })
+    let texts = |name, layer: fn(String) -> ValuesLayer| flags.list(name).iter().cloned().map(layer);
+    layers.extend(texts(names::SET_JSON, ValuesLayer::SetJson));
+    layers.extend(texts(names::SET, ValuesLayer::Set));
+    layers.extend(texts(names::SET_STRING, ValuesLayer::SetString));
+    for text in flags.list(names::SET_FILE) {
+        let mut contents = BTreeMap::new();
+        for name in files_of(text) {
+            let content =
+                remote.content(name).map_err(|failure| failure.during("failed parsing --set-file data"))?;
+            contents.extend(content.map(|content| (name.to_owned(), content)));
+        }
+        layers.push(ValuesLayer::SetFile { text: text.clone(), contents });
+    }
+    layers.extend(texts(names::SET_LITERAL, ValuesLayer::SetLiteral));
+    Ok(layers)
+}
+
+/// The files that assignments of `--set-file` name.
+fn files_of(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').filter_map(|part| part.split_once('=')).map(|(_, file)| file)
+}
+
+/// Values that are in no file: those of URLs and standard input.
+struct RemoteValues<'i> {
+    invocation: &'i Invocation<'i>,
+    /// Most values are files, for which no getter is needed.
+    schemes: Option<Getter>,
+    /// What was downloaded already, by URL.
+    contents: BTreeMap<String, Vec<u8>>,
+}
+
+impl RemoteValues<'_> {
+    fn is_remote(&mut self, name: &str) -> bool {
+        let scheme = scheme_of(name);
+        if is_url(name) || scheme.is_empty() {
+            return is_url(name);
+        }
+        let getter = self.schemes.get_or_insert_with(|| remote::getter(self.invocation, remote::TIMEOUT));
+        getter.knows_scheme(&scheme)
+    }
+
+    /// The content of a URL or of standard input; `None` for a file.
+    fn content(&mut self, name: &str) -> Result<Option<Vec<u8>>, Failure> {
+        if name.trim() == "-" {
+            let content = crate::read::standard_input();
+            let content = content
+                .map_err(|error| Failure::usage(format!("read standard input: {}", reason(&error))))?;
+            return Ok(Some(content));
+        }
+        if !self.is_remote(name) {
+            return Ok(None);
+        }
+        if let Some(content) = self.contents.get(name) {
+            return Ok(Some(content.clone()));
+        }
+        let content = fetch(self.invocation, name)?;
+        self.contents.insert(name.to_owned(), content.clone());
+        Ok(Some(content))
+    }
 }
 
 /// The size limit of a downloaded values file.

@@ -4,10 +4,10 @@
 
 use std::path::{Path, PathBuf};
 
+use pintle::ValuesLayer;
 use pintle::ops::{
-    CheckRequest, InstallRequest, LintRequest, TemplateRequest, check, install, lint, template,
+    CheckRequest, CheckSubject, InstallRequest, LintRequest, TemplateRequest, check, install, lint, template,
 };
-use pintle::values::Overrides;
 use pintle::{Session, Silent};
 
 fn deploy() -> PathBuf {
@@ -19,7 +19,7 @@ async fn rendered(sets: &[&str]) -> String {
         chart: deploy().join("chart"),
         name: "pintle-controller".into(),
         namespace: "pintle-system".into(),
-        values: Overrides { set: sets.iter().map(|set| (*set).to_owned()).collect(), ..Overrides::default() },
+        values: sets.iter().map(|set| ValuesLayer::Set((*set).to_owned())).collect(),
         ..TemplateRequest::default()
     };
     let rendered = template(&Session::offline(), &request, &mut Silent).await.unwrap();
@@ -96,16 +96,15 @@ async fn the_chart_passes_lint_and_installs_on_a_cluster() {
 #[test]
 fn the_chart_passes_our_own_check() {
     for set in [&[][..], &["watchValues=true"], &["watchNamespace=apps"]] {
-        let set = set.iter().map(|set: &&str| (*set).to_owned()).collect();
         let request = CheckRequest {
-            charts: vec![deploy().join("chart").to_string_lossy().into_owned()],
-            values: Overrides { set, ..Overrides::default() },
+            subjects: vec![CheckSubject::Path(deploy().join("chart"))],
+            values: set.iter().map(|set: &&str| ValuesLayer::Set((*set).to_owned())).collect(),
             namespace: "pintle-system".to_owned(),
             ..CheckRequest::default()
         };
         let checked = check(&Session::offline(), &request, &mut Silent).unwrap();
         let findings: Vec<_> = checked.iter().flat_map(|chart| &chart.report.findings).collect();
-        assert!(findings.is_empty(), "{:?}: {findings:?}", request.values.set);
+        assert!(findings.is_empty(), "{set:?}: {findings:?}");
     }
 }
 

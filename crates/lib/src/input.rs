@@ -5,32 +5,32 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::Path;
 
+use pintle_tree::{Map, Node};
+pub use pintle_values::ValuesLayer;
+
+use crate::Result;
+
 /// Limit for one values file. It only exists so that `-f /dev/zero` ends; real values files are smaller by orders of
 /// magnitude.
 const MAX_VALUES_FILE_SIZE: u64 = 256 << 20;
 
-/// Reads a values file, or standard input for `-`.
-pub(crate) fn read_values(path: &str) -> Result<Vec<u8>, String> {
-    if path.trim() == "-" {
-        let error = |error: &io::Error| format!("read standard input: {error}");
-        return read_bounded(io::stdin().lock(), 0, "standard input", error);
-    }
-    let failed = |error: &io::Error| go_error_text(Path::new(path), error);
-    let file = fs::File::open(path).map_err(|error| failed(&error))?;
-    let length = file.metadata().map_or(0, |about| about.len());
-    read_bounded(file, length, path, failed)
+/// Merges the user's values.
+///
+/// # Errors
+/// When a file cannot be read, or a layer does not parse.
+pub(crate) fn user_values(layers: &[ValuesLayer]) -> Result<Map<Node>> {
+    Ok(pintle_values::layer(layers, &mut read_values)?)
 }
 
-fn read_bounded(
-    from: impl io::Read,
-    length: u64,
-    name: &str,
-    failed: impl Fn(&io::Error) -> String,
-) -> Result<Vec<u8>, String> {
+/// Reads a values file.
+pub(crate) fn read_values(path: &Path) -> Result<Vec<u8>, String> {
+    let failed = |error: io::Error| go_error_text(path, &error);
+    let file = fs::File::open(path).map_err(failed)?;
+    let length = file.metadata().map_or(0, |about| about.len());
     let mut text = Vec::with_capacity(length.min(MAX_VALUES_FILE_SIZE) as usize);
-    from.take(MAX_VALUES_FILE_SIZE + 1).read_to_end(&mut text).map_err(|error| failed(&error))?;
+    file.take(MAX_VALUES_FILE_SIZE + 1).read_to_end(&mut text).map_err(failed)?;
     if text.len() as u64 > MAX_VALUES_FILE_SIZE {
-        return Err(format!("read {name}: larger than {} MiB", MAX_VALUES_FILE_SIZE >> 20));
+        return Err(format!("read {}: larger than {} MiB", path.display(), MAX_VALUES_FILE_SIZE >> 20));
     }
     Ok(text)
 }

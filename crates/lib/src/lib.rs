@@ -134,6 +134,7 @@ mod source_map;
 
 pub use clock::{Clock, SystemClock};
 pub use error::{Error, ErrorKind, Result};
+pub use input::ValuesLayer;
 pub use lifecycle::Lifecycle;
 #[cfg(all(feature = "lua", feature = "registry"))]
 pub use lifecycle::network::Network;

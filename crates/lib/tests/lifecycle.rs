@@ -460,7 +460,7 @@ fn what_scripts_log_goes_to_the_reporter_even_if_they_fail() {
     lint(&offline(&lifecycle), &chart, &LintRequest::default(), &mut reporter).expect("it is linted");
     assert_eq!(events(reporter), ["chart-loaded", "pre-render", "pre-lint"]);
     let mut reporter = LogReporter::default();
-    let values = pintle::values::Overrides { set: vec!["size=2".to_owned()], ..Default::default() };
+    let values = vec![pintle::ValuesLayer::Set("size=2".to_owned())];
     let failing = TemplateRequest { values, ..request(&chart) };
     assert!(rendered_with(&failing, &lifecycle, &mut reporter).is_err());
     assert_eq!(events(reporter), ["chart-loaded", "pre-render"]);

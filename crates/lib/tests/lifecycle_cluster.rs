@@ -7,6 +7,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use pintle::ValuesLayer;
 use pintle::cluster::{Cluster, Settings};
 use pintle::events::{ChartPath, Context, HandlerError, Registration, RenderedObject};
 use pintle::objects::{Object, ObjectId};
@@ -15,7 +16,6 @@ use pintle::ops::{
     list, rollback, test, uninstall, upgrade,
 };
 use pintle::release::{MemoryStore, Query, Status, Timestamp};
-use pintle::values::Overrides;
 use pintle::{Cancel, Clock, DeployOptions, DryRun, Error, LeaseHolder, Session, Silent, WaitStrategy};
 use tempfile::TempDir;
 
@@ -216,7 +216,7 @@ impl Stage {
     }
 
     fn upgrade_request(&self) -> UpgradeRequest {
-        let values = Overrides { set: vec!["a=2".to_owned()], ..Overrides::default() };
+        let values = vec![ValuesLayer::Set("a=2".to_owned())];
         UpgradeRequest { target: InstallRequest { values, ..self.request() }, ..UpgradeRequest::default() }
     }
 

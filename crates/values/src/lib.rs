@@ -6,7 +6,7 @@
 //!
 //! It reads no files and knows no templates: texts are passed in, and warnings are returned as [`LogLine`]s.
 //!
-//! Start with [`layer`] for the user's flags, then [`process_dependencies`], then [`coalesce`] and [`schema::check`];
+//! Start with [`layer`] for the user's values, then [`process_dependencies`], then [`coalesce`] and [`schema::check`];
 //! [`render_values`] does the last two.
 
 mod coalesce;
@@ -23,6 +23,6 @@ mod table;
 pub use coalesce::{NullRules, SchemaCheck, coalesce, coalesce_tables, render_values};
 pub use dependencies::{DependencyCache, missing_dependencies, process_dependencies};
 pub use error::{Error, Result};
-pub use layer::{Overrides, ReadSource, layer};
+pub use layer::{ReadFile, ReadSource, ValuesLayer, layer};
 pub use origin::{Layer, Origin, Origins, Via};
 pub use pintle_tree::LogLine;

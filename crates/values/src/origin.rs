@@ -3,10 +3,11 @@
 //! [`coalesce`](crate::coalesce) computes the values; this module looks up a path in the same sources, one at a time.
 
 use pintle_chart::Chart;
-use pintle_tree::{Map, Node, Segment, Str, ValuePath, json, set};
+use pintle_tree::{Map, Node, Segment, Str, ValuePath};
 use pintle_yaml::outline::Outline;
 
-use crate::{Error, Overrides, ReadSource, Result};
+use crate::layer::parse;
+use crate::{Error, ReadFile, Result, ValuesLayer};
 
 /// The kind of a source of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub enum Layer {
     Flag(&'static str),
     /// The values that a release was installed with, whose files and flags are not recorded.
     Release,
+    /// Values that a program has passed on as a tree.
+    Tree,
 }
 
 impl Layer {
@@ -35,6 +38,7 @@ impl Layer {
             Layer::ValuesFile => "values-file",
             Layer::Flag(name) => name,
             Layer::Release => "release",
+            Layer::Tree => "tree",
         }
     }
 }
@@ -82,51 +86,46 @@ struct UserSource {
     text: Vec<u8>,
 }
 
+impl UserSource {
+    fn new(layer: &ValuesLayer, read: &mut ReadFile<'_>) -> Result<Self> {
+        let (kind, name) = match layer {
+            ValuesLayer::File(path) => {
+                let (name, text) =
+                    (path.to_string_lossy().into_owned(), read(path).map_err(Error::Unreadable)?);
+                return UserSource::file(name, text);
+            }
+            ValuesLayer::Bytes { name, content } => return UserSource::file(name.clone(), content.clone()),
+            ValuesLayer::Tree(_) => (Layer::Tree, "values"),
+            ValuesLayer::SetJson(text) => (Layer::Flag("set-json"), text.as_str()),
+            ValuesLayer::Set(text) => (Layer::Flag("set"), text.as_str()),
+            ValuesLayer::SetString(text) => (Layer::Flag("set-string"), text.as_str()),
+            ValuesLayer::SetFile { text, .. } => (Layer::Flag("set-file"), text.as_str()),
+            ValuesLayer::SetLiteral(text) => (Layer::Flag("set-literal"), text.as_str()),
+        };
+        let mut values = Map::new();
+        // Flags that depend on others, or are malformed, are reported when values are merged.
+        let _ = layer.merge_into(&mut values, read);
+        Ok(UserSource { layer: kind, name: name.to_owned(), values, text: Vec::new() })
+    }
+
+    fn file(name: String, text: Vec<u8>) -> Result<Self> {
+        let values = parse(&name, &text)?;
+        Ok(UserSource { layer: Layer::ValuesFile, name, values, text })
+    }
+}
+
 /// The key of the values shared by all charts of a tree.
 const GLOBAL: &str = "global";
 /// How many imports are followed from one value. Imports can be cyclic.
 const MAX_IMPORTS: usize = 8;
 
 impl<'a> Origins<'a> {
-    /// The sources of a chart whose dependencies have been processed, rendered with flags.
+    /// The sources of a chart whose dependencies have been processed, rendered with layers of values.
     ///
     /// # Errors
     /// As [`layer`](crate::layer).
-    pub fn new(chart: &'a Chart, overrides: &Overrides, read: &mut ReadSource<'_>) -> Result<Self> {
-        let mut read = |name: &str| match overrides.fetched.get(name) {
-            Some(text) => Ok(text.clone()),
-            None => read(name),
-        };
-        let mut user = Vec::new();
-        for name in &overrides.files {
-            let text = read(name).map_err(Error::Unreadable)?;
-            let values = pintle_yaml::read_values(&text)
-                .map_err(|error| Error::BadFile { name: name.clone(), reason: error.to_string() })?;
-            user.push(UserSource { layer: Layer::ValuesFile, name: name.clone(), values, text });
-        }
-        let mut add = |flag: &'static str, text: &str, values: Map<Node>| {
-            let (layer, name) = (Layer::Flag(flag), text.to_owned());
-            user.push(UserSource { layer, name, values, text: Vec::new() });
-        };
-        for text in &overrides.set_json {
-            let object = text.trim().starts_with('{').then(|| json::read_map(text.trim().as_bytes()).ok());
-            let values =
-                object.flatten().unwrap_or_else(|| assigned(|map| set::assign_json(text, map).is_ok()));
-            add("set-json", text, values);
-        }
-        for text in &overrides.set {
-            add("set", text, assigned(|map| set::assign(text, map).is_ok()));
-        }
-        for text in &overrides.set_string {
-            add("set-string", text, assigned(|map| set::assign_strings(text, map).is_ok()));
-        }
-        for text in &overrides.set_file {
-            let values = assigned(|map| set::assign_files(text, map, &mut |path| read(path)).is_ok());
-            add("set-file", text, values);
-        }
-        for text in &overrides.set_literal {
-            add("set-literal", text, assigned(|map| set::assign_literal(text, map).is_ok()));
-        }
+    pub fn new(chart: &'a Chart, layers: &[ValuesLayer], read: &mut ReadFile<'_>) -> Result<Self> {
+        let user = layers.iter().map(|layer| UserSource::new(layer, read)).collect::<Result<_>>()?;
         Ok(Origins { chart, user })
     }
 
@@ -267,14 +266,6 @@ fn subchart<'c>(chart: &'c Chart, name: &Str) -> Option<&'c Chart> {
     chart.subcharts.iter().find(|subchart| *name == subchart.name())
 }
 
-/// What one flag alone sets.
-fn assigned(assign: impl FnOnce(&mut Map<Node>) -> bool) -> Map<Node> {
-    let mut map = Map::new();
-    // Flags that depend on others, or are malformed, are reported when values are merged.
-    let _ = assign(&mut map);
-    map
-}
-
 /// The line of a value in a text.
 fn line_of(text: &[u8], path: &ValuePath) -> Option<usize> {
     if text.is_empty() {
@@ -300,12 +291,12 @@ mod tests {
     }
 
     /// Each source of a value as `layer source:line path`.
-    fn origins(chart: &Chart, overrides: &Overrides, path: &str) -> Vec<String> {
-        let files = |name: &str| match name {
-            "a.yaml" => Ok(b"# first\nimage:\n  tag: '2'\ndb: {size: 3}\n".to_vec()),
+    fn origins(chart: &Chart, layers: &[ValuesLayer], path: &str) -> Vec<String> {
+        let files = |path: &std::path::Path| match path.to_str() {
+            Some("a.yaml") => Ok(b"# first\nimage:\n  tag: '2'\ndb: {size: 3}\n".to_vec()),
             _ => Ok(b"image: {tag: '3'}\n".to_vec()),
         };
-        let origins = Origins::new(chart, overrides, &mut { files }).expect("sources");
+        let origins = Origins::new(chart, layers, &mut { files }).expect("sources");
         let shown = |origin: Origin| {
             let line = origin.line.map(|line| format!(":{line}")).unwrap_or_default();
             let via = match origin.via {
@@ -321,39 +312,39 @@ mod tests {
     #[test]
     fn flags_come_before_files_and_files_before_defaults() {
         let chart = chart("web", "image:\n  name: web\n  tag: '1'\n", vec![]);
-        let overrides = Overrides {
-            files: vec!["a.yaml".to_owned(), "b.yaml".to_owned()],
-            set: vec!["image.tag=4,x=1".to_owned()],
-            ..Overrides::default()
-        };
+        let layers = [
+            ValuesLayer::File("a.yaml".into()),
+            ValuesLayer::File("b.yaml".into()),
+            ValuesLayer::Set("image.tag=4,x=1".to_owned()),
+        ];
         let wanted = [
             "set image.tag=4,x=1 image.tag",
             "values-file b.yaml:1 image.tag",
             "values-file a.yaml:3 image.tag",
             "chart-default web/values.yaml:3 image.tag",
         ];
-        assert_eq!(origins(&chart, &overrides, "image.tag"), wanted);
-        assert_eq!(origins(&chart, &overrides, "image.name"), ["chart-default web/values.yaml:2 image.name"]);
-        assert!(origins(&chart, &overrides, "image.no").is_empty());
+        assert_eq!(origins(&chart, &layers, "image.tag"), wanted);
+        assert_eq!(origins(&chart, &layers, "image.name"), ["chart-default web/values.yaml:2 image.name"]);
+        assert!(origins(&chart, &layers, "image.no").is_empty());
     }
 
     #[test]
     fn values_of_subcharts_come_from_parents_first() {
         let db = chart("db", "size: 1\nglobal:\n  zone: c\n", vec![]);
         let web = chart("web", "db:\n  size: 2\n  global: {zone: b}\nglobal:\n  zone: a\n", vec![db]);
-        let overrides = Overrides { files: vec!["a.yaml".to_owned()], ..Overrides::default() };
+        let layers = [ValuesLayer::File("a.yaml".into())];
         let wanted = [
             "values-file a.yaml:4 db.size",
             "parent-chart web/values.yaml:2 db.size",
             "subchart-default web/charts/db/values.yaml:1 size",
         ];
-        assert_eq!(origins(&web, &overrides, "db.size"), wanted);
+        assert_eq!(origins(&web, &layers, "db.size"), wanted);
         let wanted = [
             "chart-default web/values.yaml:5 global.zone global",
             "parent-chart web/values.yaml:3 db.global.zone",
             "subchart-default web/charts/db/values.yaml:3 global.zone",
         ];
-        assert_eq!(origins(&web, &overrides, "db.global.zone"), wanted);
+        assert_eq!(origins(&web, &layers, "db.global.zone"), wanted);
     }
 
     #[test]
@@ -367,6 +358,6 @@ mod tests {
             ..Dependency::default()
         });
         let wanted = ["subchart-default web/charts/db/values.yaml:3 exports.data.port from db"];
-        assert_eq!(origins(&web, &Overrides::default(), "port"), wanted);
+        assert_eq!(origins(&web, &[], "port"), wanted);
     }
 }

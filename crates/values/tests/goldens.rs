@@ -2,9 +2,11 @@
 
 #![allow(clippy::print_stdout, reason = "the test says what it skipped and how far it got")]
 
+use std::path::Path;
+
 use pintle_chart::{Chart, File};
 use pintle_tree::{Map, Node, json, set};
-use pintle_values::{LogLine, NullRules, Overrides, SchemaCheck};
+use pintle_values::{LogLine, NullRules, SchemaCheck, ValuesLayer};
 
 /// The recorded cases; `None` where the corpus is absent.
 fn cases(family: &str) -> Option<Vec<Node>> {
@@ -59,21 +61,25 @@ fn value_flags_are_layered_as_helm_layers_them() {
     run("strvals", all, |input, out| {
         let options = input.get("opts").cloned().unwrap_or_default();
         let list = |name: &str| texts(options.get(name));
-        let overrides = Overrides {
-            files: list("Values"),
-            set_json: list("SetJSON"),
-            set: list("Set"),
-            set_string: list("SetString"),
-            set_file: list("SetFile"),
-            set_literal: list("SetLiteral"),
-            ..Overrides::default()
-        };
+        let kinds: [(&str, fn(String) -> ValuesLayer); 6] = [
+            ("Values", |file| ValuesLayer::File(file.into())),
+            ("SetJSON", ValuesLayer::SetJson),
+            ("Set", ValuesLayer::Set),
+            ("SetString", ValuesLayer::SetString),
+            ("SetFile", ValuesLayer::set_file),
+            ("SetLiteral", ValuesLayer::SetLiteral),
+        ];
+        let layers: Vec<ValuesLayer> =
+            kinds.iter().flat_map(|(name, kind)| list(name).into_iter().map(kind)).collect();
         let files = input.get("files").cloned().unwrap_or_default();
-        let mut read = |name: &str| match files.get(name.trim_start_matches("./")).and_then(Node::as_text) {
-            Some(content) => Ok(content.as_bytes().to_vec()),
-            None => Err(format!("open {name}: no such file or directory")),
+        let mut read = |path: &Path| {
+            let name = path.to_string_lossy();
+            match files.get(name.trim_start_matches("./")).and_then(Node::as_text) {
+                Some(content) => Ok(content.as_bytes().to_vec()),
+                None => Err(format!("open {name}: no such file or directory")),
+            }
         };
-        match pintle_values::layer(&overrides, &mut read) {
+        match pintle_values::layer(&layers, &mut read) {
             Ok(values) if out.get("ok") == Some(&floating(&Node::Map(values.clone()))) => None,
             Err(error) if text(out.get("err")) == error.to_string() => None,
             other => Some(format!("{other:?}")),

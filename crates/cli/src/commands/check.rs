@@ -2,10 +2,10 @@
 
 use pintle::check::report::{self, Format};
 use pintle::check::{Config, RULES, Severity};
-use pintle::ops::{CheckRequest, Checked};
+use pintle::ops::{CheckRequest, CheckSubject, Checked};
 
 use crate::command::{ArgCompletion, Command, Operands};
-use crate::failure::{Failure, FailureKind};
+use crate::failure::{Failure, FailureKind, reason};
 use crate::flag::groups::{SCHEMA, VALUES};
 use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
@@ -97,8 +97,8 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         })?),
     };
     let request = CheckRequest {
-        charts: flags.operands.clone(),
-        values: request::overrides(invocation)?,
+        subjects: flags.operands.iter().map(|operand| subject(operand)).collect::<Result<_, Failure>>()?,
+        values: request::values(invocation)?,
         namespace: kubeconfig::namespace(&invocation.flags, invocation.environment),
         kubernetes_versions: flags.list(names::KUBERNETES_VERSION).to_vec(),
         api_versions: flags.list(names::API_VERSIONS).to_vec(),
@@ -120,6 +120,16 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         return Err(Failure::new(FailureKind::AlreadyReported, "the check found problems"));
     }
     Ok(())
+}
+
+/// What an operand means; `-` is standard input.
+fn subject(operand: &str) -> Result<CheckSubject, Failure> {
+    if operand != "-" {
+        return Ok(CheckSubject::Path(operand.into()));
+    }
+    let text = crate::read::standard_input();
+    let text = text.map_err(|error| Failure::usage(format!("read standard input: {}", reason(&error))))?;
+    Ok(CheckSubject::Objects { name: operand.to_owned(), text })
 }
 
 /// Checks charts, and says what was fixed.

@@ -90,7 +90,7 @@ pub(crate) fn request_for(
     mode: DryRun,
     deploy: DeployOptions,
 ) -> Result<InstallRequest, Failure> {
-    let values = request::overrides(invocation)?;
+    let values = request::values(invocation)?;
     let post_render = post_renderer::from_flags(invocation)?;
     let flags = &invocation.flags;
     Ok(InstallRequest {

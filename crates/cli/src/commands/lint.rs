@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use pintle::ValuesLayer;
 use pintle::check::Severity as CheckSeverity;
 use pintle::check::report::{self, Format};
 use pintle::lint::Severity;
-use pintle::ops::{CheckRequest, LintRequest, Linted};
+use pintle::ops::{CheckRequest, CheckSubject, LintRequest, Linted};
 
 use crate::command::{Command, Operands};
 use crate::commands::check;
@@ -44,7 +45,7 @@ static OWN: &[Flag] = &[
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let session = scripts::offline_session(invocation)?;
-    let values = request::overrides(invocation)?;
+    let values = request::values(invocation)?;
     let flags = &invocation.flags;
     let request = LintRequest {
         kube_version: request::kube_version(invocation)?,
@@ -79,7 +80,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         print(invocation, chart, &linted, quiet)?;
     }
     if invocation.flags.on(names::ALL) {
-        failed += check_objects(invocation, &charts, strict)?;
+        failed += check_objects(invocation, &charts, request.values, strict)?;
     }
     let summary = format!("{} chart(s) linted, {failed} chart(s) failed", charts.len());
     if failed > 0 {
@@ -89,12 +90,17 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
 }
 
 /// Runs `check` on the charts. Returns how many of them fail.
-fn check_objects(invocation: &mut Invocation<'_>, charts: &[String], strict: bool) -> Result<usize, Failure> {
+fn check_objects(
+    invocation: &mut Invocation<'_>,
+    charts: &[String],
+    values: Vec<ValuesLayer>,
+    strict: bool,
+) -> Result<usize, Failure> {
     let flags = &invocation.flags;
     let version = request::kube_version(invocation)?;
     let request = CheckRequest {
-        charts: charts.to_vec(),
-        values: request::overrides(invocation)?,
+        subjects: charts.iter().map(|chart| CheckSubject::Path(chart.into())).collect(),
+        values,
         namespace: kubeconfig::namespace(flags, invocation.environment),
         kubernetes_versions: version.map(|it| format!("{}.{}", it.major, it.minor)).into_iter().collect(),
         skip_schema: flags.on(names::SKIP_SCHEMA_VALIDATION),

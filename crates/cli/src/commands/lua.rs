@@ -170,7 +170,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let session = scripts::offline_session(invocation)?;
     let reference = invocation.operand(0).to_owned();
     let chart = PathBuf::from(chart_reference::locate(invocation, &reference)?);
-    let values = request::overrides(invocation)?;
+    let values = request::values(invocation)?;
     let flags = &invocation.flags;
     let request = TryEventRequest {
         chart,

@@ -89,7 +89,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let chart = chart_reference::locate(invocation, &reference)?;
     let from = invocation.flags.text(names::FROM).to_owned();
     let from = previous::PreviousChart::find(invocation, (&reference, &chart), &from)?;
-    let values = request::overrides(invocation)?;
+    let values = request::values(invocation)?;
     let flags = &invocation.flags;
     let given = flags.list(names::GIVEN).iter().map(PathBuf::from).collect();
     let events = scripts::lifecycle(invocation)?;

@@ -91,10 +91,10 @@ fn derive(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
 }
 
 fn check(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    let overrides = request::overrides(invocation)?;
+    let values = request::values(invocation)?;
     let reference = invocation.operand(0).to_owned();
     let chart = chart_reference::locate(invocation, &reference)?;
     let session = scripts::offline_session(invocation)?;
-    pintle::ops::check_schema(&session, Path::new(&chart), &overrides, &mut Reporting::new(invocation.ui))?;
+    pintle::ops::check_schema(&session, Path::new(&chart), &values, &mut Reporting::new(invocation.ui))?;
     invocation.ui.print("The values match the schema.\n")
 }

@@ -85,7 +85,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     // `release-name` counts as an explicit name, so --generate-name has no effect.
     let (name, reference) = request::name_and_chart(&invocation.flags, |_| Ok("release-name".to_owned()))?;
     let chart = PathBuf::from(chart_reference::locate_reported(invocation, &reference)?);
-    let values = request::overrides(invocation)?;
+    let values = request::values(invocation)?;
     let post_render = post_renderer::from_flags(invocation)?;
     let flags = &invocation.flags;
     let layout = match (flags.text(names::OUTPUT_DIR), flags.on(names::RELEASE_NAME_SWITCH)) {

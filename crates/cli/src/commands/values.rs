@@ -158,7 +158,7 @@ fn explanation(invocation: &mut Invocation<'_>) -> Result<Explanation, Failure> 
         chart,
         name: invocation.flags.text(names::RELEASE).to_owned(),
         namespace: kubeconfig::namespace(&invocation.flags, invocation.environment),
-        values: request::overrides(invocation)?,
+        values: request::values(invocation)?,
         kube_version: request::kube_version(invocation)?,
         api_versions: invocation.flags.list(names::API_VERSIONS).to_vec(),
         skip_schema: invocation.flags.on(names::SKIP_SCHEMA_VALIDATION),

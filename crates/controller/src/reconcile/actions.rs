@@ -10,12 +10,10 @@ use pintle::ops::{
     self, InstallRequest, RollbackRequest, TestRequest, UninstallRequest, UpgradeRequest, ValuesPolicy,
 };
 use pintle::release::{Status, Summary, VersionRef};
-use pintle::values::Overrides;
 use pintle::{
     DeployOptions, Granted, Lifecycle, Method, MethodChoice, Network, RenderOptions, Scripting, Session,
-    WaitStrategy,
+    ValuesLayer, WaitStrategy,
 };
-use pintle_tree::json;
 use tokio::time::Instant;
 
 use super::status::PROGRESS_AFTER;
@@ -32,8 +30,6 @@ use crate::storage::RequestStore;
 
 /// How many events of failing objects the status has.
 const MAX_EVENTS: usize = 20;
-/// The name under which the values of a request are handed to the library.
-const VALUES: &str = "values of the request";
 
 impl Reconciliation<'_> {
     /// The session for operations on a release in `namespace`; its records are in `storage`.
@@ -196,17 +192,12 @@ impl Reconciliation<'_> {
 
     fn target(&self, desired: &Desired, history: &[Summary]) -> InstallRequest {
         let number = history.last().map_or(0, |last| last.number) + 1;
-        let values = json::write_raw(&desired.values).unwrap_or_default();
         InstallRequest {
             loaded: Some(Arc::clone(&desired.chart.chart)),
             source: desired.chart.source.as_deref().cloned(),
             name: self.request.release_name(),
             namespace: self.request.release_namespace().to_owned(),
-            values: Overrides {
-                files: vec![VALUES.to_owned()],
-                fetched: [(VALUES.to_owned(), values)].into(),
-                ..Overrides::default()
-            },
+            values: vec![ValuesLayer::Tree(desired.values.clone())],
             labels: stamp::labels(&self.request, number, &desired.digest),
             ..InstallRequest::default()
         }

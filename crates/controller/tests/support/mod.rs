@@ -356,11 +356,10 @@ impl TestCluster {
             loaded: Some(Arc::new(chart)),
             name: name.to_owned(),
             namespace: "default".to_owned(),
-            values: pintle::values::Overrides {
-                files: vec!["values".to_owned()],
-                fetched: [("values".to_owned(), values.into_bytes())].into(),
-                ..Default::default()
-            },
+            values: vec![pintle::ValuesLayer::Bytes {
+                name: "values".to_owned(),
+                content: values.into_bytes(),
+            }],
             ..Default::default()
         };
         pintle::ops::install(&self.session(), &request, &mut Silent).await.unwrap();

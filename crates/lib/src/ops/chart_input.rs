@@ -9,7 +9,7 @@ use pintle_release::ReleaseVersion;
 #[cfg(feature = "cluster")]
 use pintle_tree::merge::merge;
 use pintle_tree::{Map, Node};
-use pintle_values::Overrides;
+use pintle_values::ValuesLayer;
 
 use super::locate;
 #[cfg(feature = "cluster")]
@@ -36,12 +36,12 @@ impl ChartInput {
     /// When the chart or the values cannot be read.
     pub fn from_chart(
         path: &Path,
-        values: &Overrides,
+        values: &[ValuesLayer],
         name: &str,
         namespace: &str,
         reporter: &mut dyn Reporter,
     ) -> Result<Self> {
-        let user_values = pintle_values::layer(values, &mut input::read_values)?;
+        let user_values = input::user_values(values)?;
         let chart = locate::load(path, reporter)?;
         Ok(ChartInput { chart, user_values, name: name.to_owned(), namespace: namespace.to_owned() })
     }
@@ -52,8 +52,8 @@ impl ChartInput {
     /// # Errors
     /// When the values cannot be read.
     #[cfg(feature = "cluster")]
-    pub fn from_release(version: &ReleaseVersion, values: &Overrides) -> Result<Self> {
-        let overrides = pintle_values::layer(values, &mut input::read_values)?;
+    pub fn from_release(version: &ReleaseVersion, values: &[ValuesLayer]) -> Result<Self> {
+        let overrides = input::user_values(values)?;
         let user_values = merge(version.config.clone().unwrap_or_default(), overrides);
         Ok(ChartInput {
             chart: record_extras::source_chart(&version.chart)

@@ -15,7 +15,7 @@ use pintle_embedded::schema::ApiCatalog;
 use pintle_objects::parallel_map;
 use pintle_render::{Capabilities, KubeVersion, Release, Target};
 use pintle_tree::{Map, Node};
-use pintle_values::Overrides;
+use pintle_values::ValuesLayer;
 
 use super::{lint, locate};
 use crate::input::{self, go_error_text};
@@ -29,10 +29,10 @@ use values_files::ValuesFile;
 /// What to check, and how.
 #[derive(Clone, Debug, Default)]
 pub struct CheckRequest {
-    /// Charts, and files or folders of rendered objects; `-` is standard input.
-    pub charts: Vec<String>,
-    /// The value flags.
-    pub values: Overrides,
+    /// What to check.
+    pub subjects: Vec<CheckSubject>,
+    /// The user's values.
+    pub values: Vec<ValuesLayer>,
     /// The namespace to render for.
     pub namespace: String,
     /// The Kubernetes versions to check for; the newest supported one if empty.
@@ -53,6 +53,20 @@ pub struct CheckRequest {
     pub skip_schema: bool,
     /// Applies the fixes that need no decision, and checks again.
     pub fix: bool,
+}
+
+/// A chart, or objects that are rendered already.
+#[derive(Clone, Debug)]
+pub enum CheckSubject {
+    /// A chart, or a file or folder of rendered objects.
+    Path(PathBuf),
+    /// Rendered objects.
+    Objects {
+        /// What the report calls them.
+        name: String,
+        /// The text.
+        text: Vec<u8>,
+    },
 }
 
 /// The result for one chart.
@@ -77,12 +91,12 @@ pub fn check(
     reporter: &mut dyn Reporter,
 ) -> Result<Vec<Checked>> {
     let outcomes = parallel_map(
-        &request.charts,
+        &request.subjects,
         1,
         |_| 1,
-        |chart| {
+        |subject| {
             let mut buffer = BufferedReporter::default();
-            let outcome = check_one(session, chart, request, &mut buffer);
+            let outcome = check_one(session, subject, request, &mut buffer);
             (outcome, buffer.0)
         },
     );
@@ -96,26 +110,31 @@ pub fn check(
 
 fn check_one(
     session: &OfflineSession,
-    chart: &str,
+    subject: &CheckSubject,
     request: &CheckRequest,
     reporter: &mut dyn Reporter,
 ) -> Result<Checked> {
-    let is_chart = Path::new(chart).join("Chart.yaml").exists() || lint::is_archive(Path::new(chart));
-    let options = Options::new(session, request, is_chart.then_some(chart))?;
-    let subject = |reporter: &mut dyn Reporter| -> Result<Subject> {
-        let mut subject = match is_chart {
-            true => options.subject(chart, reporter)?,
-            false => manifests::subject(chart)?,
+    let is_chart = |path: &Path| path.join("Chart.yaml").exists() || lint::is_archive(path);
+    let chart = match subject {
+        CheckSubject::Path(path) => Some(path.as_path()).filter(|path| is_chart(path)),
+        CheckSubject::Objects { .. } => None,
+    };
+    let options = Options::new(session, request, chart)?;
+    let read = |reporter: &mut dyn Reporter| -> Result<Subject> {
+        let mut subject = match (chart, subject) {
+            (Some(chart), _) => options.subject(chart, reporter)?,
+            (None, CheckSubject::Path(path)) => manifests::subject(path)?,
+            (None, CheckSubject::Objects { name, text }) => manifests::of_text(name, text.clone()),
         };
         subject.crds.extend(manifests::located_crds(&options.schema_locations)?);
         Ok(subject)
     };
-    let mut report = options.check(&subject(reporter)?);
+    let mut report = options.check(&read(reporter)?);
     let mut fixed = BTreeMap::new();
-    if request.fix && is_chart && Path::new(chart).is_dir() {
-        fixed = fix(Path::new(chart), &report)?;
+    if let Some(folder) = chart.filter(|chart| request.fix && chart.is_dir()) {
+        fixed = fix(folder, &report)?;
         if !fixed.is_empty() {
-            report = options.check(&subject(reporter)?);
+            report = options.check(&read(reporter)?);
         }
     }
     Ok(Checked { report, fixed })
@@ -153,10 +172,10 @@ struct Options<'r> {
 }
 
 impl<'r> Options<'r> {
-    fn new(session: &'r OfflineSession, request: &'r CheckRequest, chart: Option<&str>) -> Result<Self> {
+    fn new(session: &'r OfflineSession, request: &'r CheckRequest, chart: Option<&Path>) -> Result<Self> {
         let mut config = match (&request.config, chart) {
             (Some(config), _) => config.clone(),
-            (None, Some(chart)) => own_config(Path::new(chart))?,
+            (None, Some(chart)) => own_config(chart)?,
             (None, None) => Config::default(),
         };
         for severity in &request.severities {
@@ -198,18 +217,18 @@ impl<'r> Options<'r> {
             ignore_missing_schemas: self.ignore_missing_schemas,
             schema_locations: &self.schema_locations,
             read: &|location| read_schema(&self.session.schemas, location),
-            load: &input::read_values,
+            load: &|name| input::read_values(Path::new(name)),
         };
         pintle_check::check(subject, &settings)
     }
 
     /// Renders a chart with its own values and with each of its values files for CI, for each Kubernetes version.
-    fn subject(&self, path: &str, reporter: &mut dyn Reporter) -> Result<Subject> {
-        let chart = locate::load(Path::new(path), reporter)?;
-        let mut subject = Subject { name: path.to_owned(), ..Subject::default() };
+    fn subject(&self, path: &Path, reporter: &mut dyn Reporter) -> Result<Subject> {
+        let chart = locate::load(path, reporter)?;
+        let mut subject = Subject { name: path.to_string_lossy().into_owned(), ..Subject::default() };
         subject.crds = crds(&chart);
         subject.findings = self.value_findings(&chart, reporter)?;
-        let files = values_files::find(Path::new(path), &chart)?;
+        let files = values_files::find(path, &chart)?;
         if chart.is_library() {
             return Ok(subject);
         }
@@ -270,12 +289,12 @@ impl<'r> Options<'r> {
     }
 
     fn values(&self, file: Option<&ValuesFile>) -> Result<Map<Node>> {
-        let mut overrides = self.request.values.clone();
-        if let Some(file) = file {
-            overrides.files.insert(0, file.name.clone());
-            overrides.fetched.insert(file.name.clone(), file.text.clone());
-        }
-        Ok(pintle_values::layer(&overrides, &mut input::read_values)?)
+        let file = file.map(|ValuesFile { name, text }| ValuesLayer::Bytes {
+            name: name.clone(),
+            content: text.clone(),
+        });
+        let layers: Vec<ValuesLayer> = file.into_iter().chain(self.request.values.iter().cloned()).collect();
+        input::user_values(&layers)
     }
 
     fn target(&self, kinds: &Kinds) -> Result<Target> {

@@ -7,6 +7,7 @@ use pintle_objects::{Object, ObjectId, Validation};
 use pintle_plan::{Action, MergeBase, Method as PlanMethod, Step, ownership};
 use pintle_release::ReleaseVersion;
 use pintle_tree::{LogLine, Node};
+use pintle_values::ValuesLayer;
 
 use super::get::newest_without_files;
 use super::locate::LoadingChart;
@@ -186,9 +187,6 @@ fn hooks_text(version: &ReleaseVersion) -> Vec<u8> {
     text
 }
 
-/// The name under which the values of the release are passed on, as if they were a file.
-const REUSED: &str = "<values of the release>";
-
 /// Puts the values of the release before the user's.
 fn with_reused_values(
     request: &DiffUpgradeRequest,
@@ -197,17 +195,10 @@ fn with_reused_values(
 ) -> Result<TemplateRequest> {
     let mut target = request.target.clone();
     target.is_upgrade = version.is_some();
-    let values = &target.values;
-    let none_given = values.files.is_empty()
-        && values.set.is_empty()
-        && values.set_string.is_empty()
-        && values.set_literal.is_empty()
-        && values.set_json.is_empty()
-        && values.set_file.is_empty();
     let Some(version) = version else { return Ok(target) };
     let reused = match request.values {
         ReusedValues::None => return Ok(target),
-        ReusedValues::AllIfNoneGiven if !none_given => return Ok(target),
+        ReusedValues::AllIfNoneGiven if !target.values.is_empty() => return Ok(target),
         ReusedValues::User => version.config.clone().unwrap_or_default(),
         ReusedValues::All | ReusedValues::AllIfNoneGiven => {
             let mut log: Vec<LogLine> = Vec::new();
@@ -216,9 +207,7 @@ fn with_reused_values(
             values
         }
     };
-    let text = pintle_yaml::write(&reused).map_err(|error| Error::Input(error.to_string()))?;
-    target.values.fetched.insert(REUSED.to_owned(), text);
-    target.values.files.insert(0, REUSED.to_owned());
+    target.values.insert(0, ValuesLayer::Tree(reused));
     Ok(target)
 }
 

@@ -13,7 +13,7 @@ use pintle_release::ReleaseVersion;
 use pintle_render::{Capabilities, Release};
 use pintle_render::{LineExplanation, Reads, RenderTrace, RenderedFile, Target, TemplateLine, Templates};
 use pintle_tree::{Map, Node, ValuePath};
-use pintle_values::{Origin, Origins};
+use pintle_values::{Origin, Origins, ValuesLayer};
 use pintle_yaml::outline::Outline;
 
 use super::locate;
@@ -136,7 +136,7 @@ pub struct Explanation {
 
 /// Where values that are not defaults come from.
 enum Sources {
-    Flags(Box<pintle_values::Overrides>),
+    Layers(Vec<ValuesLayer>),
     #[cfg(feature = "cluster")]
     Release {
         name: String,
@@ -170,7 +170,7 @@ pub fn explain_chart(
         forward_log(reporter, |log| prepare::emit_chart_loaded(chart, user, capabilities, &events, log))?;
     let (values, _) = prepare::final_values(&mut chart, &user, &target, &rules, &events, reporter)?;
     events.report(reporter);
-    let sources = Sources::Flags(Box::new(request.values.clone()));
+    let sources = Sources::Layers(request.values.clone());
     Ok(Explanation::new(chart, values, sources, &target))
 }
 
@@ -237,7 +237,7 @@ impl Explanation {
 
     fn origins(&self) -> Result<Origins<'_>> {
         Ok(match &self.sources {
-            Sources::Flags(overrides) => Origins::new(&self.chart, overrides, &mut input::read_values)?,
+            Sources::Layers(layers) => Origins::new(&self.chart, layers, &mut input::read_values)?,
             #[cfg(feature = "cluster")]
             Sources::Release { name, config } => Origins::of_release(&self.chart, name, config),
         })

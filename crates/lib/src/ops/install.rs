@@ -11,7 +11,7 @@ use pintle_plan::Plan;
 use pintle_release::{ChartSource, Info, ReleaseVersion, Status, Summary, Timestamp};
 use pintle_render::{Capabilities, Release, Target};
 use pintle_tree::{Map, Node};
-use pintle_values::Overrides;
+use pintle_values::ValuesLayer;
 
 use super::plan::{DeferredHandlers, Draft, Operation};
 use super::uninstall::{self, UninstallRequest};
@@ -46,8 +46,8 @@ pub struct InstallRequest {
     pub name: String,
     /// The namespace of the release.
     pub namespace: String,
-    /// The value flags.
-    pub values: Overrides,
+    /// The user's values.
+    pub values: Vec<ValuesLayer>,
     /// Creates the namespace if it does not exist.
     pub create_namespace: bool,
     /// Allows the name of a failed or uninstalled release to be reused.
@@ -124,7 +124,7 @@ fn dry_run_offline(
 pub(crate) fn load(request: &InstallRequest, reporter: &mut dyn Reporter) -> Result<(Chart, Map<Node>)> {
     let loaded = match &request.loaded {
         Some(chart) => {
-            let user = pintle_values::layer(&request.values, &mut input::read_values)?;
+            let user = input::user_values(&request.values)?;
             locate::check_installable(chart, reporter)?;
             (Chart::clone(chart), user)
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use pintle_chart::File;
 use pintle_chart::metadata::Draft;
 use pintle_render::KubeVersion;
-use pintle_values::Overrides;
+use pintle_values::ValuesLayer;
 
 use crate::input;
 use crate::lint::{self, Findings, Options};
@@ -15,8 +15,8 @@ use crate::{Error, OfflineSession, Reporter, Result};
 /// What to check charts with.
 #[derive(Clone, Debug, Default)]
 pub struct LintRequest {
-    /// The value flags.
-    pub values: Overrides,
+    /// The user's values.
+    pub values: Vec<ValuesLayer>,
     /// The namespace to render for.
     pub namespace: String,
     /// The Kubernetes version to render and check for.
@@ -50,7 +50,7 @@ pub fn lint(
 ) -> Result<Linted> {
     let events = &session.events;
     let options = Options {
-        values: pintle_values::layer(&request.values, &mut input::read_values)?,
+        values: input::user_values(&request.values)?,
         namespace: request.namespace.clone(),
         kube_version: request.kube_version.clone(),
         skip_schema: request.skip_schema,

@@ -6,7 +6,7 @@ use pintle_chart::Chart;
 use pintle_chart::metadata::V3;
 use pintle_tree::redact::redacted;
 use pintle_tree::{LogLine, Map, Node};
-use pintle_values::Overrides;
+use pintle_values::ValuesLayer;
 
 use crate::report::forward_log;
 use crate::{Error, Reporter, Result, input};
@@ -47,11 +47,11 @@ fn read(path: &Path, reporter: &mut dyn Reporter) -> Result<Chart> {
 /// When the chart or the values cannot be read, or the chart cannot be installed.
 pub(crate) fn load_with_values(
     chart: &Path,
-    values: &Overrides,
+    values: &[ValuesLayer],
     reporter: &mut dyn Reporter,
 ) -> Result<(Chart, Map<Node>)> {
     let path = locate(chart)?;
-    let user = pintle_values::layer(values, &mut input::read_values)?;
+    let user = input::user_values(values)?;
     let chart = read(&path, reporter)?;
     check_installable(&chart, reporter)?;
     Ok((chart, user))
@@ -86,11 +86,11 @@ impl LoadingChart {
     pub(crate) async fn with_values(
         self,
         chart: &Path,
-        values: &Overrides,
+        values: &[ValuesLayer],
         reporter: &mut dyn Reporter,
     ) -> Result<(Chart, Map<Node>)> {
         let Some(loading) = self.0 else { return load_with_values(chart, values, reporter) };
-        let user = pintle_values::layer(values, &mut input::read_values)?;
+        let user = input::user_values(values)?;
         let (chart, log) =
             loading.await.map_err(|error| Error::Input(format!("loading the chart failed: {error}")))?;
         log.into_iter().for_each(|line| reporter.log(line));

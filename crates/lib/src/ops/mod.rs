@@ -73,7 +73,7 @@ pub use crate::deploy::{KeptObjects, NotOwnedObject, UnverifiedObject};
 pub use adopt::{AdoptRequest, Adopted, adopt};
 pub use chart_input::ChartInput;
 #[cfg(feature = "embedded")]
-pub use check::{CheckRequest, Checked, check};
+pub use check::{CheckRequest, CheckSubject, Checked, check};
 pub use create::{CreateRequest, create};
 #[cfg(feature = "cluster")]
 pub use diff::{

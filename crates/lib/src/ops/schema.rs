@@ -6,7 +6,7 @@ use pintle_chart::Chart;
 use pintle_render::uses::{Segment, uses};
 use pintle_tree::Str;
 use pintle_values::schema::SchemaFormat;
-use pintle_values::{NullRules, Overrides, SchemaCheck};
+use pintle_values::{NullRules, SchemaCheck, ValuesLayer};
 
 use super::locate;
 use crate::input;
@@ -63,11 +63,11 @@ fn values_read(chart: &Chart) -> Result<Vec<Vec<Str>>> {
 pub fn check_schema(
     session: &OfflineSession,
     chart: &Path,
-    overrides: &Overrides,
+    values: &[ValuesLayer],
     reporter: &mut dyn Reporter,
 ) -> Result<()> {
     let chart = locate::load(chart, reporter)?;
-    let user = pintle_values::layer(overrides, &mut input::read_values)?;
+    let user = input::user_values(values)?;
     forward_log(reporter, |log| {
         let rules = NullRules::Helm4;
         let chart =

@@ -8,7 +8,7 @@ use pintle_lua::{Finding, PermissionRequests};
 use pintle_objects::Object;
 use pintle_render::{Capabilities, Release, Target};
 use pintle_tree::{Map, Node};
-use pintle_values::Overrides;
+use pintle_values::ValuesLayer;
 
 use super::locate;
 use crate::lifecycle::context;
@@ -39,8 +39,8 @@ pub struct TryEventRequest {
     pub chart: PathBuf,
     /// The event to emit.
     pub event: Event,
-    /// The value flags.
-    pub values: Overrides,
+    /// The user's values.
+    pub values: Vec<ValuesLayer>,
     /// The name of the release.
     pub name: String,
     /// The namespace of the release.
@@ -70,7 +70,7 @@ pub fn try_event(
     request: &TryEventRequest,
     reporter: &mut dyn Reporter,
 ) -> Result<TriedEvent> {
-    let user = pintle_values::layer(&request.values, &mut input::read_values)?;
+    let user = input::user_values(&request.values)?;
     let chart = locate::load(&request.chart, reporter)?;
     let rules = PrepareOptions { schemas: session.schemas.clone(), ..PrepareOptions::default() };
     let chart = process(chart, &user, &rules, reporter)?;

@@ -12,7 +12,7 @@ use pintle_events::Event as LifecycleEvent;
 use pintle_images::Policy;
 use pintle_objects::{HookEvent, Sorted};
 use pintle_render::{Capabilities, KubeVersion, Release, Target};
-use pintle_values::{NullRules, Overrides};
+use pintle_values::{NullRules, ValuesLayer};
 
 use super::{locate, name};
 use crate::hook_problems;
@@ -30,8 +30,8 @@ pub struct TemplateRequest {
     pub name: String,
     /// The namespace of the release.
     pub namespace: String,
-    /// The value flags.
-    pub values: Overrides,
+    /// The user's values.
+    pub values: Vec<ValuesLayer>,
     /// The Kubernetes version to render for.
     pub kube_version: Option<KubeVersion>,
     /// API versions in addition to the built-in ones.
@@ -87,7 +87,7 @@ impl Default for TemplateRequest {
             chart: PathBuf::new(),
             name: "release-name".to_owned(),
             namespace: "default".to_owned(),
-            values: Overrides::default(),
+            values: Vec::new(),
             kube_version: None,
             api_versions: Vec::new(),
             is_upgrade: false,

@@ -271,7 +271,7 @@ impl Finder<'_> {
         let mut texts = Vec::new();
         for name in &self.request.values {
             let path = if name.starts_with('/') { name.clone() } else { files::join(folder, name) };
-            match input::read_values(&path) {
+            match input::read_values(Path::new(&path)) {
                 Ok(text) => texts.push(text),
                 Err(error) => {
                     self.tested.warnings.push(format!(
@@ -310,7 +310,7 @@ struct Files<'f> {
 
 impl Host for Files<'_> {
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
-        input::read_values(path)
+        input::read_values(Path::new(path))
     }
 
     fn read_referenced(&self, path: &str) -> Result<Vec<u8>, String> {

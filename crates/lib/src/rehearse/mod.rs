@@ -15,7 +15,7 @@ use std::time::Duration;
 use pintle_cluster::store::NativeStore;
 use pintle_objects::{HookEvent, Object, ObjectId};
 use pintle_release::{HookPhase, ReleaseVersion, StoredHook, VersionRef};
-use pintle_values::Overrides;
+use pintle_values::ValuesLayer;
 
 use crate::embedded::{self, Embedded};
 use crate::ops::{
@@ -41,8 +41,8 @@ pub struct RehearseRequest {
     pub name: String,
     /// The namespace of the release.
     pub namespace: String,
-    /// The value flags.
-    pub values: Overrides,
+    /// The user's values.
+    pub values: Vec<ValuesLayer>,
     /// The Kubernetes version to emulate, such as `1.36`; the newest supported one if empty.
     pub kube_version: String,
     /// Limit of each wait in real time. The embedded cluster settles within moments, so a few seconds are enough.
@@ -66,7 +66,7 @@ impl Default for RehearseRequest {
             fixtures: Vec::new(),
             name: "rehearsal".to_owned(),
             namespace: "default".to_owned(),
-            values: Overrides::default(),
+            values: Vec::new(),
             kube_version: String::new(),
             timeout: DEFAULT_TIMEOUT,
             clock: Arc::new(SystemClock),

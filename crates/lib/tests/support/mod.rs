@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
+use pintle::ValuesLayer;
 use pintle::cluster::store::{HelmConfigMaps, HelmSecrets, NativeStore};
 use pintle::cluster::{Cluster, Preconditions, PropagationPolicy, WriteParams};
 use pintle::embedded::{Api, Embedded};
 use pintle::objects::{Object, ObjectId};
 use pintle::ops::{InstallRequest, UpgradeRequest};
 use pintle::release::{Status, Store, Timestamp};
-use pintle::values::Overrides;
 use pintle::{Clock, DeployOptions, LeaseHolder, Session};
 use tempfile::TempDir;
 use tokio::sync::Notify;
@@ -216,8 +216,7 @@ impl TestEnv {
 
     /// Returns a request for an upgrade with `--set` flags.
     pub(crate) fn upgrade(&self, name: &str, sets: &[&str]) -> UpgradeRequest {
-        let set = sets.iter().map(|set| (*set).to_owned()).collect();
-        let values = Overrides { set, ..Overrides::default() };
+        let values = sets.iter().map(|set| ValuesLayer::Set((*set).to_owned())).collect();
         UpgradeRequest {
             target: InstallRequest { values, ..self.install(name) },
             ..UpgradeRequest::default()

@@ -62,7 +62,7 @@ static OWN: &[Flag] = &[
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     check_operands(invocation, &["chart1 path", "chart2 path"])?;
     let (first, second) = (invocation.operand(0).to_owned(), invocation.operand(1).to_owned());
-    let values = request::overrides(invocation)?;
+    let values = request::values(invocation)?;
     let post_render = post_renderer::from_flags(invocation)?;
     let base = TemplateRequest {
         name: invocation.flags.text(names::RELEASE).to_owned(),

@@ -199,7 +199,7 @@ fn request(invocation: &mut Invocation<'_>, access: Access) -> Result<DiffUpgrad
         chart,
         name: invocation.operand(0).to_owned(),
         namespace: kubeconfig::namespace(flags, invocation.environment),
-        values: request::overrides(invocation).map_err(rendered)?,
+        values: request::values(invocation).map_err(rendered)?,
         kube_version: request::kube_version(invocation)?,
         api_versions: flags.list(names::API_VERSIONS).to_vec(),
         include_crds: flags.on(names::INCLUDE_CRDS),

@@ -8,7 +8,6 @@ use pintle::images::{Detection, Policy};
 use pintle::ops::images::{self, ImageOptions, Inspected};
 use pintle::ops::{ChartInput, ListRequest};
 use pintle::release::VersionRef;
-use pintle::values::Overrides;
 
 use super::files::{self, Existing};
 use super::inventory::{self, Filter};
@@ -145,7 +144,7 @@ fn all(
         let version =
             pintle::ops::get(&connection.session, &release.namespace, &release.name, &VersionRef::Current);
         let outcome = connection.run(version).and_then(|version| {
-            let subject = release_input(invocation, &version, None, &Overrides::default())?;
+            let subject = release_input(invocation, &version, None, &[])?;
             let seen = inspect_chart(invocation, &subject, level)?;
             Ok((report(invocation, &subject, &seen, policy, &release.name), registries_of(&seen)))
         });

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use pintle::ValuesLayer;
 use pintle::ops::ChartInput;
 use pintle::ops::images::ImageOptions;
 use pintle::release::{ChartSource, ReleaseVersion, VersionRef};
-use pintle::values::Overrides;
 
 use super::files;
 use crate::connect::Connection;
@@ -63,7 +63,7 @@ impl Subject {
 
     /// Loads the chart or release.
     pub(crate) fn load(&self, invocation: &mut Invocation<'_>) -> Result<ChartInput, Failure> {
-        let values = request::overrides(invocation)?;
+        let values = request::values(invocation)?;
         match self {
             Subject::Chart(path) => {
                 let path = &located(invocation, path)?;
@@ -109,7 +109,7 @@ pub(super) fn release_input(
     invocation: &mut Invocation<'_>,
     version: &ReleaseVersion,
     chart: Option<&str>,
-    values: &Overrides,
+    values: &[ValuesLayer],
 ) -> Result<ChartInput, Failure> {
     let mut input = ChartInput::from_release(version, values)?;
     let source = ChartSource::of(&version.chart).filter(|_| ChartInput::lacks_subcharts(version));
@@ -130,7 +130,7 @@ pub(super) fn release_input(
     };
     if let Some(path) = path {
         let reporter = &mut Reporting::new(invocation.ui);
-        let loaded = ChartInput::from_chart(Path::new(&path), &Overrides::default(), "", "", reporter)?;
+        let loaded = ChartInput::from_chart(Path::new(&path), &[], "", "", reporter)?;
         let (recorded, found) = (&version.chart.metadata, &loaded.chart.metadata);
         if (&recorded.name, &recorded.version) != (&found.name, &found.version) {
             return Err(Failure::usage(format!(

@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use pintle::ops::{InstallRequest, PlanRequest, ReleasePlan, UpgradeRequest};
-use pintle::tree::Node;
-use pintle::values::Overrides;
-use pintle::{DryRun, MethodChoice};
+use pintle::tree::{Map, Node};
+use pintle::{DryRun, MethodChoice, ValuesLayer};
 use pintle_tree::quote::quote;
 
 use super::output::{Format, Layout, print_list};
@@ -176,7 +175,7 @@ impl Entry {
             target.namespace.clone_from(&self.namespace);
         }
         target.create_namespace |= self.create_namespace;
-        target.values = self.values(folder, target.values)?;
+        target.values.splice(0..0, self.values(folder));
         Ok(UpgradeRequest {
             method: request::method_choice(&invocation.flags).unwrap_or(MethodChoice::Auto),
             values_policy: upgrade::values_policy(&invocation.flags),
@@ -187,26 +186,15 @@ impl Entry {
         })
     }
 
-    /// The values of the entry, and those of the flags after them.
-    fn values(&self, folder: &Path, mut flags: Overrides) -> Result<Overrides, Failure> {
-        let mut files = Vec::new();
-        for (index, value) in self.values.iter().enumerate() {
-            match value {
-                Node::Str(path) => {
-                    files.push(folder.join(&*path.to_str_lossy()).to_string_lossy().into_owned())
-                }
-                inline => {
-                    let name = format!("<values {} of release {}>", index + 1, self.name);
-                    let text =
-                        pintle_yaml::write(inline).map_err(|error| Failure::usage(error.to_string()))?;
-                    flags.fetched.insert(name.clone(), text);
-                    files.push(name);
-                }
-            }
-        }
-        flags.files.splice(0..0, files);
-        flags.set.splice(0..0, self.set.iter().cloned());
-        Ok(flags)
+    /// The values of the entry, over which those of the flags go.
+    fn values(&self, folder: &Path) -> Vec<ValuesLayer> {
+        let files = self.values.iter().map(|value| match value {
+            Node::Str(path) => ValuesLayer::File(folder.join(&*path.to_str_lossy())),
+            Node::Map(values) => ValuesLayer::Tree(values.clone()),
+            // The list was refused if it has anything else.
+            _ => ValuesLayer::Tree(Map::new()),
+        });
+        files.chain(self.set.iter().cloned().map(ValuesLayer::Set)).collect()
     }
 }
 
@@ -303,8 +291,14 @@ mod tests {
         let entries = parse(text.as_bytes()).expect("a list");
         assert_eq!((entries[0].name.as_str(), entries[0].chart.as_str()), ("web", "./web"));
         assert_eq!(entries[0].set, [r"x.y=a\,b", "count=3"]);
-        let values = entries[0].values(Path::new("dir"), Overrides::default()).expect("values");
-        assert_eq!(values.files, ["dir/a.yaml", "<values 2 of release web>"]);
+        let inline = [("b".into(), Node::Float(1.0))].into_iter().collect();
+        let wanted = [
+            ValuesLayer::File("dir/a.yaml".into()),
+            ValuesLayer::Tree(inline),
+            ValuesLayer::Set(r"x.y=a\,b".to_owned()),
+            ValuesLayer::Set("count=3".to_owned()),
+        ];
+        assert_eq!(entries[0].values(Path::new("dir")), wanted);
     }
 
     #[test]

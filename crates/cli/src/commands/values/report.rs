@@ -153,7 +153,7 @@ fn source_text(origin: Option<&Origin>) -> String {
         (_, None) => origin.source.clone(),
     };
     let what = match origin.layer {
-        Layer::ChartDefault | Layer::Flag(_) | Layer::Release => "",
+        Layer::ChartDefault | Layer::Flag(_) | Layer::Release | Layer::Tree => "",
         Layer::ParentChart => ", for its subchart",
         Layer::SubchartDefault => ", of the subchart",
         Layer::ValuesFile => ", given with -f",

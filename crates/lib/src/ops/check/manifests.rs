@@ -1,4 +1,4 @@
-//! Objects that are rendered already: files, folders, or standard input.
+//! Objects that are rendered already: files, folders, or texts that were read elsewhere.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -9,14 +9,15 @@ use crate::input::{self, go_error_text};
 use crate::{Error, Result};
 
 /// All objects of a file or below a folder. The files of a folder are read when they are checked: they may be many.
-pub(super) fn subject(path: &str) -> Result<Subject> {
+pub(super) fn subject(path: &Path) -> Result<Subject> {
     let mut files = Vec::new();
-    if path == "-" || Path::new(path).is_file() {
-        let text = Some(input::read_values(path).map_err(Error::Input)?);
-        files.push(RenderedText { path: path.to_owned(), text, origins: Vec::new() });
-    } else if Path::new(path).is_dir() {
+    if path.is_file() {
+        let text = input::read_values(path).map_err(Error::Input)?;
+        return Ok(of_text(&path.to_string_lossy(), text));
+    }
+    if path.is_dir() {
         let mut paths = Vec::new();
-        collect(Path::new(path), &mut paths)?;
+        collect(path, &mut paths)?;
         for path in paths {
             // A file that cannot be opened is an error, not a finding.
             File::open(&path).map_err(|error| Error::Input(go_error_text(&path, &error)))?;
@@ -24,9 +25,19 @@ pub(super) fn subject(path: &str) -> Result<Subject> {
             files.push(RenderedText { path, text: None, origins: Vec::new() });
         }
     } else {
+        let path = path.display();
         return Err(Error::Input(format!("{path} is neither a chart nor a file or folder of objects")));
     }
-    Ok(Subject { renderings: vec![Rendering { files, ..Rendering::default() }], ..Subject::default() })
+    Ok(of_files(files))
+}
+
+/// The objects of a text.
+pub(super) fn of_text(name: &str, text: Vec<u8>) -> Subject {
+    of_files(vec![RenderedText { path: name.to_owned(), text: Some(text), origins: Vec::new() }])
+}
+
+fn of_files(files: Vec<RenderedText>) -> Subject {
+    Subject { renderings: vec![Rendering { files, ..Rendering::default() }], ..Subject::default() }
 }
 
 /// The CRDs in files and below folders among the locations of schemas. Other locations are catalogues of JSON schemas.
@@ -44,8 +55,8 @@ pub(super) fn located_crds(locations: &[String]) -> Result<Vec<RenderedText>> {
     for path in
         paths.into_iter().filter(|path| path.extension().is_some_and(|it| it == "yaml" || it == "yml"))
     {
-        let path = path.to_string_lossy().into_owned();
         let text = input::read_values(&path).map_err(Error::Input)?;
+        let path = path.to_string_lossy().into_owned();
         if memchr::memmem::find(&text, b"CustomResourceDefinition").is_some() {
             crds.push(RenderedText { path, text: Some(text), origins: Vec::new() });
         }

@@ -2,15 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use pintle_tree::Node;
 use pintle_unittest::{RehearsalFinding, RehearsalRequest};
-use pintle_values::Overrides;
+use pintle_values::ValuesLayer;
 
 use super::{UnittestHost, lifecycle};
 use crate::rehearse::{Finding, RehearseRequest, Severity};
-
-/// The name under which the values of the test are passed on.
-const VALUES: &str = "the values of the test";
 
 /// Rehearses a chart.
 ///
@@ -22,7 +18,6 @@ pub(super) fn rehearse(
     request: &RehearsalRequest<'_>,
 ) -> Result<Vec<RehearsalFinding>, String> {
     let folder = Path::new(request.suite_file).parent().unwrap_or(Path::new(""));
-    let values = pintle_yaml::write(&Node::Map(request.values.clone())).map_err(|error| error.to_string())?;
     let rehearse = RehearseRequest {
         chart: chart.to_owned(),
         from: (!request.settings.from.is_empty()).then(|| folder.join(&request.settings.from)),
@@ -30,11 +25,7 @@ pub(super) fn rehearse(
         // The default release name and namespace of tests are in upper case, which Kubernetes rejects.
         name: request.target.release.name.to_lowercase(),
         namespace: request.target.release.namespace.to_lowercase(),
-        values: Overrides {
-            files: vec![VALUES.to_owned()],
-            fetched: [(VALUES.to_owned(), values)].into(),
-            ..Overrides::default()
-        },
+        values: vec![ValuesLayer::Tree(request.values.clone())],
         kube_version: request.settings.kube_version.clone(),
         events: lifecycle::lifecycle(request.permissions).map_err(|error| error.to_string())?,
         ..RehearseRequest::default()
