@@ -9,6 +9,9 @@ use serde_json::Value;
 use crate::case::{Case, shorten};
 use crate::tree;
 
+/// Makes the layer of one value flag from its argument.
+type LayerOf = fn(String) -> ValuesLayer;
+
 pub(super) fn check(case: &Case) -> Option<String> {
     let files = case.files("files");
     let mut read = |name: &str| match files.iter().find(|(path, _)| path == name) {
@@ -16,7 +19,7 @@ pub(super) fn check(case: &Case) -> Option<String> {
         None => Err(format!("open {name}: no such file or directory")),
     };
     if case.text("flag") == "all" {
-        let kinds: [(&str, fn(String) -> ValuesLayer); 6] = [
+        let kinds: [(&str, LayerOf); 6] = [
             ("Values", |file| ValuesLayer::File(file.into())),
             ("SetJSON", ValuesLayer::SetJson),
             ("Set", ValuesLayer::Set),

@@ -8,6 +8,9 @@ use pintle_chart::{Chart, File};
 use pintle_tree::{Map, Node, json, set};
 use pintle_values::{LogLine, NullRules, SchemaCheck, ValuesLayer};
 
+/// Makes the layer of one value flag from its argument.
+type LayerOf = fn(String) -> ValuesLayer;
+
 /// The recorded cases; `None` where the corpus is absent.
 fn cases(family: &str) -> Option<Vec<Node>> {
     let lines = pintle_testkit::recorded(family);
@@ -61,7 +64,7 @@ fn value_flags_are_layered_as_helm_layers_them() {
     run("strvals", all, |input, out| {
         let options = input.get("opts").cloned().unwrap_or_default();
         let list = |name: &str| texts(options.get(name));
-        let kinds: [(&str, fn(String) -> ValuesLayer); 6] = [
+        let kinds: [(&str, LayerOf); 6] = [
             ("Values", |file| ValuesLayer::File(file.into())),
             ("SetJSON", ValuesLayer::SetJson),
             ("Set", ValuesLayer::Set),
