@@ -20,7 +20,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::helm::{VERSION, bare, helm};
 use crate::instructions::{benches_binary, hot_paths};
-use crate::shell::{corpus, dist_binary, output, print_line, release_binary, root};
+use crate::shell::{ci_binary, corpus, dist_binary, output, print_line, root};
 use crate::steps::Outcome;
 
 /// Charts of the corpus that are always measured: small ones, the largest, one with generated RSA keys.
@@ -100,7 +100,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 /// One quick round on a chart of the repository, to check that the bench still runs.
 pub(crate) fn smoke() -> Result<Outcome> {
     let chart = root().join("examples/charts/web");
-    let pintle = release_binary()?;
+    let pintle = ci_binary()?;
     let start = Instant::now();
     let text = output(bare(&pintle).arg("template").arg(&chart))?;
     print_line(&format!(

@@ -10,7 +10,7 @@ use crate::cluster::RELEASES;
 use crate::load::Load;
 use crate::rotation::{Shard, Slot};
 use crate::runner::{Suite, features};
-use crate::shell::{cargo, corpus, output, print_line, program, release_binary, root, run};
+use crate::shell::{cargo, ci_binary, corpus, output, print_line, program, root, run};
 use crate::steps::{Outcome, Steps};
 use crate::{
     api, bench, clients, contract, dependencies, e2e, fuzz, go, helm, helm_clients, images_report,
@@ -95,7 +95,7 @@ pub(crate) fn ci(arguments: &[String]) -> Result<()> {
         })?;
         steps.run("documentation", documentation)?;
         steps.run("examples in documentation", doc_tests)?;
-        steps.run("program", || release_binary().map(|_| Outcome::Passed))?;
+        steps.run("program", || ci_binary().map(|_| Outcome::Passed))?;
         steps.run("conformance", conformance)?;
         steps.run("e2e on the embedded cluster", || e2e(&["--on", "embedded"], shard))?;
         steps.run("programs that call Helm", || helm_clients::run(&[]))?;
@@ -126,13 +126,14 @@ pub(crate) fn ci(arguments: &[String]) -> Result<()> {
 /// `nightly`: the complete long sets, of which `ci` runs one shard: every test and kill point on every Kubernetes.
 pub(crate) fn nightly() -> Result<()> {
     Steps::all(false, |steps| {
-        steps.run("program", || release_binary().map(|_| Outcome::Passed))?;
+        steps.run("program", || ci_binary().map(|_| Outcome::Passed))?;
         for (name, version) in [
             ("e2e on the newest Kubernetes", "1.36"),
             ("e2e on the Kubernetes between", "1.35"),
             ("e2e on the oldest Kubernetes", "1.34"),
         ] {
-            steps.run(name, || e2e::run(&["--release", "--kubernetes", version].map(ToOwned::to_owned)))?;
+            steps
+                .run(name, || e2e::run(&["--profile-ci", "--kubernetes", version].map(ToOwned::to_owned)))?;
         }
         steps.run("fuzz", || fuzz::run_all(FUZZ_AT_NIGHT, None))
     })
@@ -182,13 +183,13 @@ fn doc_tests() -> Result<Outcome> {
 /// A test that passes only on retry is reported, and is a bug.
 fn e2e(words: &[&str], kill_points: Shard) -> Result<Outcome> {
     let kills = ["--kill-points", &kill_points.text()].map(ToOwned::to_owned);
-    let words = ["--release", "--retry"].iter().chain(words).map(|word| (*word).to_owned());
+    let words = ["--profile-ci", "--retry"].iter().chain(words).map(|word| (*word).to_owned());
     e2e::run(&words.chain(kills).collect::<Vec<_>>())
 }
 
 /// Runs against the release build, as users get it.
 fn conformance() -> Result<Outcome> {
-    let checked = release_binary()?;
+    let checked = ci_binary()?;
     if corpus().is_none() {
         print_line("corpus: not found; only our own cases run");
     }

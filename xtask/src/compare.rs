@@ -6,7 +6,7 @@ use std::process::Stdio;
 use anyhow::{Context as _, Result, bail};
 
 use crate::helm::{bare, helm};
-use crate::shell::{print_line, release_binary, root};
+use crate::shell::{ci_binary, print_line, root};
 
 /// Renders each chart with both programs and shows the first difference of each stream.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     std::fs::create_dir_all(&folder)?;
     let ours = folder.join("helm");
     let _ = std::fs::remove_file(&ours);
-    symlink(release_binary()?, &ours).context("cannot link our program under the name helm")?;
+    symlink(ci_binary()?, &ours).context("cannot link our program under the name helm")?;
     let mut different = 0;
     for chart in charts {
         let render = |program: &std::path::Path| {

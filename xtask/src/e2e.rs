@@ -10,7 +10,7 @@ use crate::load::Load;
 use crate::postgres::Postgres;
 use crate::rotation::Shard;
 use crate::runner::Suite;
-use crate::shell::{self, print_line, release_binary};
+use crate::shell::{self, ci_binary, print_line};
 use crate::steps::Outcome;
 use crate::{go, helm};
 
@@ -35,7 +35,7 @@ struct Options {
     level: Option<Level>,
     kubernetes: Release,
     /// Whether to test the release build.
-    release: bool,
+    profile_ci: bool,
     /// Whether to run a failed test once more; one that passes then is reported as flaky.
     retry: bool,
     /// Run three times under CPU load.
@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<Outcome> {
         return Ok(Outcome::skipped(go::MISSING));
     }
     // Everything that can fail without a cluster runs first.
-    let program = if options.release { release_binary()? } else { cluster::program()? };
+    let program = if options.profile_ci { ci_binary()? } else { cluster::program()? };
     let helms = [("PINTLE_HELM", helm::helm()?), ("PINTLE_HELM3", helm::helm3()?)];
     let mut suite = Suite::build(&TESTS)?.packages(&PACKAGES).filters(&options.filters).jobs(JOBS);
     suite = suite.retry(options.retry).part(options.part).env("PINTLE_E2E_PROGRAM", &program);
@@ -100,7 +100,7 @@ fn parse(arguments: &[String]) -> Result<Options> {
         on: None,
         level: None,
         kubernetes: newest,
-        release: false,
+        profile_ci: false,
         retry: false,
         under_load: false,
         part: None,
@@ -113,7 +113,7 @@ fn parse(arguments: &[String]) -> Result<Options> {
         match word.as_str() {
             "--on" => options.on = Some(value()?.clone()),
             "--level" => options.level = Some(Level::named(value()?)?),
-            "--release" => options.release = true,
+            "--profile-ci" => options.profile_ci = true,
             "--retry" => options.retry = true,
             "--under-load" => options.under_load = true,
             "--part" => options.part = Some(Shard::parse(value()?)?),

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::shell::{corpus, output, print_line, program, release_binary, root};
+use crate::shell::{ci_binary, corpus, output, print_line, program, root};
 use crate::steps::Outcome;
 
 /// How much of a rate may be lost to rounding, in per cent.
@@ -22,8 +22,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<Outcome> {
     let Some(corpus) = corpus() else {
         return Ok(Outcome::skipped("the corpus is not here (PINTLE_CORPUS or ../shared)"));
     };
-    release_binary()?;
-    let page = output(Command::new(program("release/images_report")?).arg(corpus.join("charts")))?;
+    ci_binary()?;
+    let page = output(Command::new(program("ci/images_report")?).arg(corpus.join("charts")))?;
     let page = String::from_utf8(page).context("the report is no text")?;
     check(&page)?;
     if renew {

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::shell::{output, print_line, program, release_binary, root};
+use crate::shell::{ci_binary, output, print_line, program, root};
 use crate::steps::Outcome;
 
 /// The tolerance over the baseline, in percent.
@@ -44,10 +44,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// Builds the benches in release mode and returns the path of their program.
+/// Builds the benches with the profile of tests and returns the path of their program.
 pub(crate) fn benches_binary() -> Result<PathBuf> {
-    release_binary()?;
-    program("release/pintle-benches")
+    ci_binary()?;
+    program("ci/pintle-benches")
 }
 
 /// The names of the hot paths.

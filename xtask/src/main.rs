@@ -8,6 +8,7 @@ mod cluster;
 mod compare;
 mod contract;
 mod dependencies;
+mod dist;
 mod e2e;
 mod fuzz;
 mod go;
@@ -47,6 +48,8 @@ cargo xtask TASK
   tidy                   check the layout: dependencies between crates, documents, files
   api [--write]          compare the lists of public items (crates/*/api.txt) with the source, or write them
   dependencies           check licences, bans and sources of all dependencies against deny.toml
+  dist [--output FOLDER] [TARGET…]
+                         build what a release consists of: archives, images, bills of materials, checksums
   record [CASE…]         record the expected output of conformance/cases with the real Helm
   reference [--write]    compare docs/reference/commands.md with the program's commands and flags, or write it
   compare CHART… [-- ARGS]
@@ -78,7 +81,7 @@ cargo xtask TASK
   cluster down|kubeconfig [--name NAME]
   cluster status|can-run-pods
                          manage a local Kubernetes for tests: a real one, or the embedded API
-  e2e [--on embedded|NAME] [--level control-plane|node] [--kubernetes 1.36|1.35|1.34] [--release] [--part K/N]
+  e2e [--on embedded|NAME] [--level control-plane|node] [--kubernetes 1.36|1.35|1.34] [--profile-ci] [--part K/N]
       [--kill-points K/N] [--retry] [--under-load] [FILTER…]
                          start a cluster, run the tests of e2e/ on it, remove it
   registries             build the registries for the tests that copy images
@@ -119,6 +122,7 @@ fn run() -> Result<()> {
         "tidy" => tidy::run(),
         "api" => api::run(rest),
         "dependencies" => dependencies::run(),
+        "dist" => dist::run(rest),
         "record" => record::run(rest),
         "reference" => reference::run(rest),
         "compare" => compare::run(rest),

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-use crate::shell::{corpus, print_line, release_binary, root};
+use crate::shell::{ci_binary, corpus, print_line, root};
 use crate::steps::Outcome;
 
 /// The timeout of one rehearsal; a chart that takes longer hangs.
@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<Outcome> {
     let Some(corpus) = corpus() else {
         return Ok(Outcome::skipped("the corpus is not here (PINTLE_CORPUS or ../shared)"));
     };
-    let program = program.map_or_else(release_binary, Ok)?;
+    let program = program.map_or_else(ci_binary, Ok)?;
     let start = Instant::now();
     let outcomes = rehearse_all(&program, &corpus.join("charts"))?;
     print_line(&format!("{} charts in {:.0} s", outcomes.len(), start.elapsed().as_secs_f64()));

@@ -68,19 +68,20 @@ pub(crate) fn output(command: &mut Command) -> Result<Vec<u8>> {
     Ok(output.stdout)
 }
 
-/// Builds the program with the `release` profile and returns its path. The benches are built in the same command: they
+/// Builds the program with the profile `ci` and returns its path. The benches are built in the same command: they
 /// enable no further features, so both share the artifacts.
-pub(crate) fn release_binary() -> Result<PathBuf> {
+pub(crate) fn ci_binary() -> Result<PathBuf> {
     run(&mut cargo(&[
         "build",
         "--quiet",
-        "--release",
+        "--profile",
+        "ci",
         "--package",
         "pintle-cli",
         "--package",
         "pintle-benches",
     ]))?;
-    program("release/pintle")
+    program("ci/pintle")
 }
 
 /// Builds the program with the `dist` profile, which takes minutes, and returns its path.

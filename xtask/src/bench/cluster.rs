@@ -84,7 +84,8 @@ impl Programs {
         run_command(&mut cargo(&[
             "build",
             "--quiet",
-            "--release",
+            "--profile",
+            "ci",
             "--package",
             "pintle-cluster",
             "--example",
@@ -95,7 +96,7 @@ impl Programs {
         let as_helm = folder.join("helm");
         let _ = fs::remove_file(&as_helm);
         symlink(&built, &as_helm).context("cannot link our program under the name helm")?;
-        Ok(Programs { helm: helm()?, as_helm, pintle: built, load: program("release/examples/load")? })
+        Ok(Programs { helm: helm()?, as_helm, pintle: built, load: program("ci/examples/load")? })
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     }
     let build = ["build", "--quiet", "--package", "pintle-controller"];
     run_command(cargo(&build).args(["--profile", &profile, "--bin", "pintle-controller"]))?;
-    run_command(cargo(&build).args(["--release", "--example", "burst"]))?;
+    run_command(cargo(&build).args(["--profile", "ci", "--example", "burst"]))?;
     if let Some(name) = on {
         let cluster = Cluster::load(&name)?.with_context(|| format!("cluster `{name}` is not up"))?;
         return measure(&cluster, &batches, &profile);
@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 }
 
 fn measure(cluster: &Cluster, batches: &str, profile: &str) -> Result<()> {
-    let mut command = Command::new(program("release/examples/burst")?);
+    let mut command = Command::new(program("ci/examples/burst")?);
     command.arg(program(&format!("{profile}/pintle-controller"))?).arg(cluster.kubeconfig()).arg(batches);
     let table = String::from_utf8_lossy(&output(&mut command)?).into_owned();
     print_line(&table);

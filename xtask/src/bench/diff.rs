@@ -18,7 +18,7 @@ use crate::bench::{keep, median, millis};
 use crate::cluster::{self, Cluster, ClusterSpec, Level, RELEASES};
 use crate::e2e::Guard;
 use crate::helm::{VERSION, helm};
-use crate::shell::{corpus, dist_binary, output, print_line, program, release_binary};
+use crate::shell::{ci_binary, corpus, dist_binary, output, print_line, program};
 
 const NAMESPACE: &str = "bench-diff";
 /// How many releases are planned together.
@@ -80,7 +80,7 @@ struct Programs {
 
 impl Programs {
     fn new(options: &Options) -> Result<Programs> {
-        let pintle = if options.quick { release_binary()? } else { dist_binary()? };
+        let pintle = if options.quick { ci_binary()? } else { dist_binary()? };
         let folder = program("bench")?;
         fs::create_dir_all(&folder)?;
         let as_helm = folder.join("helm");
