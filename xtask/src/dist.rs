@@ -5,6 +5,8 @@ mod archive;
 mod build;
 mod contents;
 mod image;
+#[cfg(test)]
+mod install_tests;
 mod packages;
 mod sbom;
 mod target;
