@@ -7,10 +7,13 @@ mod contents;
 mod image;
 #[cfg(test)]
 mod install_tests;
+mod linux_packages;
+mod manifests;
 mod packages;
 mod sbom;
 mod target;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -58,6 +61,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             write(&options.folder.join(format!("{name}-v{version}-image.tar")), &layout)?;
         }
     }
+    manifests(&version, &options.folder)?;
     checksums(&options.folder)?;
     print_line(&format!("the release is in {}", options.folder.display()));
     Ok(())
@@ -108,6 +112,9 @@ impl Release<'_> {
         entries.extend(common.iter().cloned());
         let licences = packages::licences(&packages::of_program(PROGRAMS[0].1, self.target)?)?;
         entries.push(Entry::file("THIRD-PARTY.md", licences));
+        if !self.target.debian.is_empty() {
+            linux_packages::write(self.version, self.epoch, self.target, &entries, folder)?;
+        }
         for entry in &mut entries {
             entry.path = format!("{name}/{}", entry.path);
         }
@@ -130,6 +137,25 @@ fn write(path: &Path, content: &[u8]) -> Result<()> {
     fs::write(path, content).with_context(|| format!("cannot write {}", path.display()))?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     print_line(&format!("  {name}  {:.1} MB", content.len() as f64 / 1e6));
+    Ok(())
+}
+
+/// Writes the manifests of other package managers, for the archives that are in the folder.
+fn manifests(version: &str, folder: &Path) -> Result<()> {
+    let mut digests = BTreeMap::new();
+    for target in &TARGETS {
+        let format = if target.is_windows() { "zip" } else { "tar.gz" };
+        let path = folder.join(format!("pintle-v{version}-{}.{format}", target.triple));
+        if path.is_file() {
+            let content = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+            digests.insert(target.triple, sha256(&content));
+        }
+    }
+    for (name, text) in manifests::all(&manifests::Archives { version, digests })? {
+        let path = folder.join("manifests").join(name);
+        fs::create_dir_all(path.parent().unwrap_or(folder)).context("cannot make a folder for manifests")?;
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
     Ok(())
 }
 
