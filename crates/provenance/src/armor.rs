@@ -16,7 +16,8 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Writes `data` as a block of this kind, without a checksum, as Go's library does by now.
+/// Writes `data` as a block of this kind, with its checksum. Go's library leaves that out by now, and GnuPG 2.2 then takes
+/// the last line for data whenever the base64 above it needs no padding.
 pub(crate) fn encode(kind: &str, data: &[u8]) -> String {
     let text = BASE64.encode(data);
     let mut out = format!("-----BEGIN {kind}-----\n\n");
@@ -27,8 +28,20 @@ pub(crate) fn encode(kind: &str, data: &[u8]) -> String {
         out.push('\n');
         rest = after;
     }
-    out.push_str(&format!("-----END {kind}-----"));
+    let [_, checksum @ ..] = crc24(data).to_be_bytes();
+    out.push_str(&format!("={}\n-----END {kind}-----", BASE64.encode(checksum)));
     out
+}
+
+/// The checksum of armour: RFC 9580, section 6.1.
+fn crc24(data: &[u8]) -> u32 {
+    let step = |crc: u32, byte: &u8| {
+        (0..8).fold(crc ^ (u32::from(*byte) << 16), |crc, _| {
+            let shifted = crc << 1;
+            if shifted & 0x0100_0000 == 0 { shifted } else { shifted ^ 0x0186_4cfb }
+        })
+    };
+    data.iter().fold(0x00b7_04ce, step)
 }
 
 /// The kind of the first block; `None` if it ends before its data begins, which Go's library takes for no block.
@@ -84,6 +97,12 @@ mod tests {
             assert!(text.lines().all(|line| line.len() <= WIDTH));
             assert_eq!(decode(text.as_bytes(), &["PGP SIGNATURE"]).unwrap(), data);
         }
+    }
+
+    #[test]
+    fn the_checksum_is_that_of_openpgp() {
+        assert_eq!(crc24(b"123456789"), 0x0021_cf02);
+        assert!(encode("A", b"123456789").ends_with("\n=Ic8C\n-----END A-----"));
     }
 
     #[test]

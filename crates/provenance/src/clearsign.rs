@@ -116,10 +116,10 @@ mod tests {
     }
 
     #[test]
-    fn the_frame_is_as_gos_library_writes_it() {
+    fn the_frame_is_as_gos_library_writes_it_but_for_the_checksum() {
         let written = encode(b"- a: b \nc\n", "SHA512", b"\x00\x01\x02");
         let expected = "-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA512\n\n- - a: b\nc\n\n\
-            -----BEGIN PGP SIGNATURE-----\n\nAAEC\n-----END PGP SIGNATURE-----";
+            -----BEGIN PGP SIGNATURE-----\n\nAAEC\n=ybVn\n-----END PGP SIGNATURE-----";
         assert_eq!(String::from_utf8(written).unwrap(), expected);
     }
 
