@@ -1,17 +1,16 @@
 //! Shares the workers between namespaces: each may have a part of them at most, and namespaces that wait are served in turn.
 //!
 //! A reconciliation may take as long as its request says, so a namespace that could take all workers could stop everybody
-//! else. The queue belongs to one thread.
+//! else.
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, oneshot};
 
 /// The workers and who waits for them.
 pub(crate) struct FairQueue {
-    state: RefCell<State>,
+    state: Mutex<State>,
     /// Notified when the last running reconciliation ends.
     idle: Notify,
 }
@@ -30,13 +29,13 @@ struct State {
 
 /// A worker; given back when it is dropped.
 pub(crate) struct Permit {
-    queue: Rc<FairQueue>,
+    queue: Arc<FairQueue>,
     namespace: String,
 }
 
 impl FairQueue {
     /// A queue for `workers`, of which a namespace may have `share` at once.
-    pub(crate) fn new(workers: usize, share: usize) -> Rc<FairQueue> {
+    pub(crate) fn new(workers: usize, share: usize) -> Arc<FairQueue> {
         let state = State {
             free: workers.max(1),
             share: share.clamp(1, workers.max(1)),
@@ -45,13 +44,13 @@ impl FairQueue {
             waiting: BTreeMap::new(),
             is_closed: false,
         };
-        Rc::new(FairQueue { state: RefCell::new(state), idle: Notify::new() })
+        Arc::new(FairQueue { state: Mutex::new(state), idle: Notify::new() })
     }
 
     /// Waits for a worker; `None` once the queue is closed.
-    pub(crate) async fn acquire(self: &Rc<Self>, namespace: &str) -> Option<Permit> {
+    pub(crate) async fn acquire(self: &Arc<Self>, namespace: &str) -> Option<Permit> {
         let turn = {
-            let mut state = self.state.borrow_mut();
+            let mut state = self.state();
             if state.is_closed {
                 return None;
             }
@@ -68,12 +67,12 @@ impl FairQueue {
     }
 
     /// Gives free workers to those whose turn it is.
-    fn dispatch(self: &Rc<Self>) {
+    fn dispatch(self: &Arc<Self>) {
         loop {
-            let next = self.state.borrow_mut().next();
+            let next = self.state().next();
             let Some((sender, namespace)) = next else { return };
             // A permit that nobody takes any more comes back when it is dropped.
-            let permit = Permit { queue: Rc::clone(self), namespace };
+            let permit = Permit { queue: Arc::clone(self), namespace };
             let refused = sender.send(permit);
             drop(refused);
         }
@@ -81,7 +80,7 @@ impl FairQueue {
 
     /// Lets nobody in any more; those who wait are turned away.
     pub(crate) fn close(&self) {
-        let mut state = self.state.borrow_mut();
+        let mut state = self.state();
         state.is_closed = true;
         state.turns.clear();
         let waiting = std::mem::take(&mut state.waiting);
@@ -92,9 +91,19 @@ impl FairQueue {
 
     /// Completes when nothing runs in a closed queue.
     pub(crate) async fn ended(&self) {
-        while !(self.state.borrow().is_closed && self.state.borrow().running.is_empty()) {
+        while !self.is_ended() {
             self.idle.notified().await;
         }
+    }
+
+    fn is_ended(&self) -> bool {
+        let state = self.state();
+        state.is_closed && state.running.is_empty()
+    }
+
+    /// A poisoned lock is fine: nothing in its critical sections panics halfway.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -133,7 +142,7 @@ impl State {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.queue.state.borrow_mut().give_back(&self.namespace);
+        self.queue.state().give_back(&self.namespace);
         self.queue.dispatch();
         self.queue.idle.notify_one();
     }
@@ -146,7 +155,7 @@ mod tests {
     use super::*;
 
     /// Takes a worker if one is free at once.
-    fn try_acquire(queue: &Rc<FairQueue>, namespace: &str) -> Option<Permit> {
+    fn try_acquire(queue: &Arc<FairQueue>, namespace: &str) -> Option<Permit> {
         queue.acquire(namespace).now_or_never().flatten()
     }
 

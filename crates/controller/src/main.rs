@@ -35,8 +35,7 @@ fn start(args: Vec<String>) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    // One thread is enough; templates are rendered on threads of their own.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start");
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start");
     let ran = runtime.and_then(|runtime| {
         let stopped = watch_signals(args.options.graceful_shutdown, &log)?;
         let ran = runtime.block_on(run(args, stopped, &log));

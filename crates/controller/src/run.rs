@@ -1,18 +1,18 @@
 //! The controller as a process: watches, the work queue and its workers by `kube`'s runtime, leader election, and graceful
 //! shutdown.
 //!
-//! Everything but rendering runs on one thread: the operations of the library wait for the API server most of the time, and
-//! a thousand releases need no second core for that.
+//! Each reconciliation is a task of the multi-threaded runtime, so that all cores work. What takes long without waiting, such
+//! as rendering, is done on blocking threads by the operations.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::rc::Rc;
-use std::sync::Arc;
+use std::pin::Pin;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use futures::stream::LocalBoxStream;
+use futures::stream::BoxStream;
 use futures::{FutureExt as _, Stream, StreamExt as _};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::core::PartialObjectMeta;
@@ -24,6 +24,7 @@ use pintle::cluster::{Cluster, crds};
 use pintle::repo::Proxies;
 use pintle::{Cancel, LeaseHolder, SystemClock};
 use pintle_tree::{LogLevel, LogLine};
+use tokio::task::{JoinError, JoinHandle};
 use tokio::time::Instant;
 
 use crate::address::AddressRules;
@@ -172,11 +173,9 @@ pub async fn run(
     log(&LogLine::info("reconciling requests"));
     let cancel = Cancel::default();
     let holder = options.holder(candidate.as_ref().map(Candidate::leadership));
-    let reconciler = Rc::new(reconciler(&cluster, &options, holder, &health.metrics, &log, &cancel));
+    let reconciler = Arc::new(reconciler(&cluster, &options, holder, &health.metrics, &log, &cancel));
     let (end, ended) = tokio::sync::watch::channel(false);
-    let work = tokio::task::LocalSet::new();
-    let work =
-        work.run_until(run_workers(cluster.clone(), options.clone(), reconciler, health.clone(), ended));
+    let work = run_workers(cluster.clone(), options.clone(), reconciler, health.clone(), ended);
     let mut work = std::pin::pin!(work);
     let outcome = tokio::select! {
         outcome = &mut work => outcome,
@@ -252,26 +251,31 @@ fn reconciler(
 
 /// What a reconciliation needs besides the request.
 struct Worker {
-    reconciler: Rc<Reconciler>,
-    queue: Rc<FairQueue>,
+    reconciler: Arc<Reconciler>,
+    queue: Arc<FairQueue>,
     /// Failures to read a request or to write its status in a row, by uid.
-    failures: RefCell<BTreeMap<String, u32>>,
-    known: Rc<Known>,
+    failures: Mutex<BTreeMap<String, u32>>,
+    known: Arc<Known>,
 }
 
 /// What is known about requests besides their heads, by uid.
 #[derive(Default)]
 struct Known {
     /// When each request was last seen to change.
-    changed: RefCell<BTreeMap<String, Instant>>,
+    changed: Mutex<BTreeMap<String, Instant>>,
     /// The objects from which a request takes values or its chart, as of its last reconciliation.
-    sources: RefCell<BTreeMap<String, Vec<(ArchiveKind, String)>>>,
+    sources: Mutex<BTreeMap<String, Vec<(ArchiveKind, String)>>>,
+}
+
+/// A poisoned lock is fine: each change of these maps is a single call.
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Known {
     fn forget(&self, uid: &str) {
-        self.changed.borrow_mut().remove(uid);
-        self.sources.borrow_mut().remove(uid);
+        lock(&self.changed).remove(uid);
+        lock(&self.sources).remove(uid);
     }
 }
 
@@ -284,26 +288,22 @@ struct ReconcileError(Error);
 async fn run_workers(
     cluster: Cluster,
     options: Options,
-    reconciler: Rc<Reconciler>,
+    reconciler: Arc<Reconciler>,
     health: Health,
     ended: tokio::sync::watch::Receiver<bool>,
 ) -> Result<()> {
-    let known = Rc::new(Known::default());
+    let known = Arc::new(Known::default());
     let log = Arc::clone(&reconciler.log);
     let queue = FairQueue::new(options.concurrent.into(), options.share().into());
-    let (reader, triggers) = requests(&cluster, &options, Rc::clone(&known), log);
-    #[allow(
-        clippy::arc_with_non_send_sync,
-        reason = "`applier` takes an `Arc`, and everything stays on this thread"
-    )]
+    let (reader, triggers) = requests(&cluster, &options, Arc::clone(&known), log);
     let worker = Arc::new(Worker {
         reconciler,
-        queue: Rc::clone(&queue),
-        failures: RefCell::default(),
-        known: Rc::clone(&known),
+        queue: Arc::clone(&queue),
+        failures: Mutex::default(),
+        known: Arc::clone(&known),
     });
     let triggers = triggers.chain_values(&cluster, &options, &reader, &known);
-    let (mut end, closing) = (ended, Rc::clone(&queue));
+    let (mut end, closing) = (ended, Arc::clone(&queue));
     let triggers = triggers.take_until(async move {
         let _ = end.wait_for(|ended| *ended).await;
         closing.close();
@@ -312,7 +312,8 @@ async fn run_workers(
     let config = QueueConfig::default().concurrency(0);
     let reconciliations = applier(
         |head: Arc<RequestHead>, worker: Arc<Worker>| {
-            let task = tokio::task::spawn_local(reconcile(head, worker));
+            // A task of its own, so that reconciliations run on all cores.
+            let task = AbortOnDrop(tokio::task::spawn(reconcile(head, worker)));
             task.map(|done| match done {
                 Ok(done) => done,
                 // A panic in one reconciliation must not end the controller.
@@ -327,7 +328,7 @@ async fn run_workers(
     );
     let ready = health.ready.clone();
     let store = reader.clone();
-    tokio::task::spawn_local(async move {
+    tokio::task::spawn(async move {
         if store.wait_until_ready().await.is_ok() {
             ready.store(true, Ordering::Relaxed);
         }
@@ -346,6 +347,23 @@ async fn run_workers(
     }
 }
 
+/// A task that ends with its owner: when the workers are dropped because the lease is lost, nothing of this process may go on.
+struct AbortOnDrop<T>(JoinHandle<T>);
+
+impl<T> Future for AbortOnDrop<T> {
+    type Output = std::result::Result<T, JoinError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.0).poll(context)
+    }
+}
+
+impl<T> Drop for AbortOnDrop<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 /// Reconciles one request, when it is its turn.
 async fn reconcile(
     head: Arc<RequestHead>,
@@ -355,10 +373,10 @@ async fn reconcile(
     let Some(_permit) = worker.queue.acquire(&namespace).await else { return Ok(Action::await_change()) };
     let uid = head.uid().unwrap_or_default();
     let reconciler = &worker.reconciler;
-    let due = worker.known.changed.borrow().get(&uid).copied().unwrap_or_else(Instant::now);
+    let due = lock(&worker.known.changed).get(&uid).copied().unwrap_or_else(Instant::now);
     let requeue = match worker.read(&head).await.map_err(ReconcileError)? {
         None => {
-            worker.failures.borrow_mut().remove(&uid);
+            lock(&worker.failures).remove(&uid);
             return Ok(Action::await_change());
         }
         Some(Err(undecodable)) => {
@@ -366,11 +384,11 @@ async fn reconcile(
             reconciler.reject(request, reason).await.map_err(ReconcileError)?
         }
         Some(Ok(request)) => {
-            worker.known.sources.borrow_mut().insert(uid.clone(), sources(&request));
+            lock(&worker.known.sources).insert(uid.clone(), sources(&request));
             reconciler.reconcile_due(request, due).await.map_err(ReconcileError)?
         }
     };
-    worker.failures.borrow_mut().remove(&uid);
+    lock(&worker.failures).remove(&uid);
     Ok(requeue.0.map_or_else(Action::await_change, Action::requeue))
 }
 
@@ -399,7 +417,7 @@ impl Worker {
     }
 
     fn back_off(&self, head: &RequestHead, error: &ReconcileError) -> Action {
-        let mut failures = self.failures.borrow_mut();
+        let mut failures = lock(&self.failures);
         let count = failures.entry(head.uid().unwrap_or_default()).or_default();
         *count += 1;
         let attributes = vec![("namespace", head.namespace().unwrap_or_default()), ("name", head.name_any())];
@@ -410,14 +428,14 @@ impl Worker {
 }
 
 /// The requests to reconcile, as a stream.
-type Triggers = LocalBoxStream<'static, std::result::Result<ObjectRef<RequestHead>, watcher::Error>>;
+type Triggers = BoxStream<'static, std::result::Result<ObjectRef<RequestHead>, watcher::Error>>;
 
 /// The heads of all requests, and those to reconcile. Changes that only we make (status, finalizers, managed fields) trigger
 /// nothing.
 fn requests(
     cluster: &Cluster,
     options: &Options,
-    known: Rc<Known>,
+    known: Arc<Known>,
     log: Log,
 ) -> (Store<RequestHead>, Triggers) {
     let api: Api<RequestHead> = scoped(cluster.kube_client().clone(), &options.namespace);
@@ -451,7 +469,7 @@ fn requests(
                         false => {
                             keys.insert(uid.clone(), key);
                             if is_new {
-                                known.changed.borrow_mut().insert(uid, Instant::now());
+                                lock(&known.changed).insert(uid, Instant::now());
                             }
                         }
                     }
@@ -461,7 +479,7 @@ fn requests(
             };
             std::future::ready(due)
         });
-    (reader, changed.boxed_local())
+    (reader, changed.boxed())
 }
 
 /// What the predicate compares: a request is reconciled when one of these changes.
@@ -489,7 +507,7 @@ trait ChainValues {
         cluster: &Cluster,
         options: &Options,
         reader: &Store<RequestHead>,
-        known: &Rc<Known>,
+        known: &Arc<Known>,
     ) -> Triggers;
 }
 
@@ -499,7 +517,7 @@ impl ChainValues for Triggers {
         cluster: &Cluster,
         options: &Options,
         reader: &Store<RequestHead>,
-        known: &Rc<Known>,
+        known: &Arc<Known>,
     ) -> Triggers {
         if !options.watch_values {
             return self;
@@ -512,9 +530,9 @@ impl ChainValues for Triggers {
         let secrets: Api<PartialObjectMeta<Secret>> = scoped(client, namespace);
         let config_maps = watcher(config_maps, config.clone()).default_backoff().touched_objects();
         let secrets = watcher(secrets, config).default_backoff().touched_objects();
-        let config_maps = users(config_maps, ArchiveKind::ConfigMap, reader.clone(), Rc::clone(known));
-        let secrets = users(secrets, ArchiveKind::Secret, reader.clone(), Rc::clone(known));
-        futures::stream::select(self, futures::stream::select(config_maps, secrets)).boxed_local()
+        let config_maps = users(config_maps, ArchiveKind::ConfigMap, reader.clone(), Arc::clone(known));
+        let secrets = users(secrets, ArchiveKind::Secret, reader.clone(), Arc::clone(known));
+        futures::stream::select(self, futures::stream::select(config_maps, secrets)).boxed()
     }
 }
 
@@ -527,10 +545,10 @@ where
 
 /// The requests that use an object that changed.
 fn users<K>(
-    changes: impl Stream<Item = std::result::Result<PartialObjectMeta<K>, watcher::Error>> + 'static,
+    changes: impl Stream<Item = std::result::Result<PartialObjectMeta<K>, watcher::Error>> + Send + 'static,
     kind: ArchiveKind,
     reader: Store<RequestHead>,
-    known: Rc<Known>,
+    known: Arc<Known>,
 ) -> Triggers
 where
     K: 'static,
@@ -540,7 +558,7 @@ where
             Ok(changed) => {
                 let (namespace, name) = (changed.metadata.namespace, changed.metadata.name);
                 let wanted = (kind, name.unwrap_or_default());
-                let sources = known.sources.borrow();
+                let sources = lock(&known.sources);
                 let is_user = |head: &Arc<RequestHead>| {
                     let used = sources.get(head.meta().uid.as_deref().unwrap_or_default());
                     head.meta().namespace == namespace && used.is_some_and(|used| used.contains(&wanted))
@@ -552,7 +570,7 @@ where
         };
         futures::stream::iter(found)
     });
-    due.boxed_local()
+    due.boxed()
 }
 
 #[cfg(test)]

@@ -235,12 +235,11 @@ async fn uses(cluster: &Cluster, resource: &Resource, fields: &[&LostField]) -> 
 }
 
 /// Returns the kinds that CRDs bring and that the cluster does not serve yet.
-pub(crate) async fn new_kinds<'o>(
-    cluster: &Cluster,
-    definitions: impl IntoIterator<Item = &'o Object>,
-) -> Vec<Resource> {
+pub(crate) async fn new_kinds(cluster: &Cluster, definitions: &[&Object]) -> Vec<Resource> {
     let mut new = Vec::new();
-    for resource in definitions.into_iter().flat_map(Resource::from_crd) {
+    let resources: Vec<Resource> =
+        definitions.iter().flat_map(|definition| Resource::from_crd(definition)).collect();
+    for resource in resources {
         if matches!(cluster.serves_kind(&resource.api_version(), &resource.kind).await, Ok(false)) {
             new.push(resource);
         }

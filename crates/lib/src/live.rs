@@ -6,6 +6,7 @@ use std::time::Duration;
 use pintle_chart::Chart;
 use pintle_cluster::{Cluster, ServerCapabilities};
 use pintle_events::{CapabilityInfo, Event};
+use pintle_objects::Object;
 use pintle_render::{Capabilities, KubeVersion, Lookup, Release, Target};
 use pintle_tree::{LogLine, Map, Node};
 use tokio::runtime::Handle;
@@ -211,7 +212,8 @@ pub(crate) async fn prepare(
 /// Lets the session know the kinds that the CRDs of a chart will bring.
 async fn announce(session: &mut Session, chart: &Chart, namespace: &str) -> Result<()> {
     let steps = crate::crds::steps(session, chart, namespace, CrdPolicy::Helm).await?;
-    let new = crate::crds::new_kinds(&session.cluster, steps.iter().map(|step| &step.object)).await;
+    let definitions: Vec<&Object> = steps.iter().map(|step| &step.object).collect();
+    let new = crate::crds::new_kinds(&session.cluster, &definitions).await;
     session.cluster = session.cluster.with_kinds(new);
     Ok(())
 }

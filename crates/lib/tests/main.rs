@@ -7,6 +7,7 @@ mod examples;
 mod lifecycle;
 mod lifecycle_cluster;
 mod owners;
+mod send;
 mod stores;
 mod support;
 mod threads;

@@ -45,8 +45,6 @@ pub struct RenderTrace {
     /// The outputs of files, by path. Their texts are as templates left them.
     files: BTreeMap<String, EventIndex>,
     maps: BTreeMap<usize, Meaning>,
-    /// Keeps the maps alive, because they are known by address.
-    _alive: Vec<MapRef>,
 }
 
 /// What a map is.
@@ -63,7 +61,7 @@ impl RenderTrace {
     pub(crate) fn new(trace: Trace, files: &[RenderedFile], maps: KnownMaps) -> Self {
         let events = trace.into_events().unwrap_or_default();
         let files = files.iter().zip(events.files()).map(|(file, output)| (file.path.clone(), *output));
-        RenderTrace { files: files.collect(), events, maps: maps.meanings, _alive: maps.alive }
+        RenderTrace { files: files.collect(), events, maps: maps.meanings }
     }
 
     /// All values that templates read, with the lines that do. A template that reads a map reads all of it.

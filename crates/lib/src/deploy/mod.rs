@@ -204,11 +204,13 @@ impl<'a> Executor<'a> {
     /// with the same names.
     pub(crate) async fn terminate_hooks_of_failed(
         &self,
-        versions: impl IntoIterator<Item = &ReleaseVersion>,
+        versions: &[ReleaseVersion],
+        newest: &ReleaseVersion,
     ) {
-        let failed = |version: &&ReleaseVersion| version.info.status == Status::Failed;
-        for version in versions.into_iter().filter(failed) {
-            terminate_hooks(self.session, &mut version.clone()).await;
+        for version in versions.iter().chain([newest]) {
+            if version.info.status == Status::Failed {
+                terminate_hooks(self.session, &mut version.clone()).await;
+            }
         }
     }
 

@@ -22,22 +22,23 @@ pub(crate) struct Orphan {
 
 /// Returns the objects of failed versions that are not in `known`, exist, carry the ownership labels of the release,
 /// and have no resource policy of `keep`.
-pub(crate) async fn find<'o>(
+pub(crate) async fn find(
     session: &Session,
     versions: &[ReleaseVersion],
-    known: impl IntoIterator<Item = &'o Object>,
+    known: &[&Object],
 ) -> Result<Vec<Orphan>> {
     let Some(of) = versions.first() else { return Ok(Vec::new()) };
-    let known = of_known_kinds(&session.cluster, known.into_iter().cloned(), &of.namespace).await;
-    let mut known: BTreeSet<ObjectId> = known.iter().map(|object| object.id().unversioned()).collect();
+    let mut known_ids = BTreeSet::new();
+    for object in known {
+        let object = of_known_kind(&session.cluster, (*object).clone(), &of.namespace).await;
+        known_ids.extend(object.map(|object| object.id().unversioned()));
+    }
     let mut candidates = Vec::new();
     for version in versions {
-        let objects = Object::read_readable(version.manifest.as_bytes());
-        for object in of_known_kinds(&session.cluster, objects, &version.namespace).await {
+        for object in Object::read_readable(version.manifest.as_bytes()) {
+            let object = of_known_kind(&session.cluster, object, &version.namespace).await;
             // Several failed versions mostly left the same objects.
-            if known.insert(object.id().unversioned()) {
-                candidates.push(object);
-            }
+            candidates.extend(object.filter(|object| known_ids.insert(object.id().unversioned())));
         }
     }
     let ids: Vec<ObjectId> = candidates.iter().map(Object::id).collect();
@@ -50,19 +51,10 @@ pub(crate) async fn find<'o>(
     Ok(found.collect())
 }
 
-/// Returns the objects whose kind the cluster serves, with their namespaces set. Objects of other kinds cannot exist.
-async fn of_known_kinds(
-    cluster: &Cluster,
-    objects: impl IntoIterator<Item = Object>,
-    namespace: &str,
-) -> Vec<Object> {
-    let mut known = Vec::new();
-    for mut object in objects {
-        if !object.name().is_empty() && cluster.scope(&mut object, namespace).await.is_ok() {
-            known.push(object);
-        }
-    }
-    known
+/// Returns the object with its namespace set, if the cluster serves its kind. Objects of other kinds cannot exist.
+async fn of_known_kind(cluster: &Cluster, mut object: Object, namespace: &str) -> Option<Object> {
+    let is_known = !object.name().is_empty() && cluster.scope(&mut object, namespace).await.is_ok();
+    is_known.then_some(object)
 }
 
 /// Terminates the hooks of a version that nobody continues: running hooks are marked as failed, and objects are

@@ -80,7 +80,9 @@ impl ThreeWayState {
     ) -> Result<ThreeWayState> {
         let PlanOptions { method, adoption, validation, ordered } = options;
         let mut new_kinds = session.cluster.announced_kinds().to_vec();
-        new_kinds.extend(crds::new_kinds(&session.cluster, &crds::in_manifest(&version.manifest)).await);
+        let definitions = crds::in_manifest(&version.manifest);
+        let definitions: Vec<&Object> = definitions.iter().collect();
+        new_kinds.extend(crds::new_kinds(&session.cluster, &definitions).await);
         let with_new_kinds;
         let cluster = match new_kinds.is_empty() {
             true => &session.cluster,
@@ -182,8 +184,8 @@ impl ThreeWayState {
         session: &Session,
         unfinished: &[ReleaseVersion],
     ) -> Result<()> {
-        let known = self.desired.iter().chain(&self.previous);
-        for Orphan { object, live } in orphans::find(session, unfinished, known).await? {
+        let known: Vec<&Object> = self.desired.iter().chain(&self.previous).collect();
+        for Orphan { object, live } in orphans::find(session, unfinished, &known).await? {
             self.previous.push(object);
             self.live.insert(live);
         }

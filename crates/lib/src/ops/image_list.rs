@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use futures::FutureExt as _;
 use futures::stream::{self, StreamExt as _};
 use pintle_images::{Image, Reference};
 use pintle_objects::ObjectId;
@@ -100,6 +101,8 @@ pub async fn resolve_images(images: &mut [ListedImage], client: &Client) {
             None => None,
         }
     });
+    // Collected first, because a stream of closures is not `Send`.
+    let requests: Vec<_> = requests.map(|request| request.boxed()).collect();
     let responses: Vec<_> = stream::iter(requests).buffered(MAX_CONCURRENT_REQUESTS).collect().await;
     for (image, response) in images.iter_mut().zip(responses) {
         match response {

@@ -10,7 +10,7 @@ mod trial;
 
 use std::fmt;
 
-use futures::{StreamExt as _, stream};
+use futures::{FutureExt as _, StreamExt as _, stream};
 use pintle_objects::{HookEvent, Object, ObjectId};
 use pintle_plan::FieldConflict;
 use pintle_plan::recreation::Recreation;
@@ -328,11 +328,13 @@ pub struct PlannedRelease {
 /// Plans several operations, some at a time, with one connection and one discovery. Passes the plans to `each` in the order of
 /// the requests, each as soon as it and those before it are ready.
 pub async fn plan_all(session: &Session, requests: &[PlanRequest], mut each: impl FnMut(PlannedRelease)) {
-    let planned = stream::iter(requests.iter().enumerate()).map(|(index, request)| async move {
+    let planned = requests.iter().enumerate().map(|(index, request)| async move {
         let mut log = BufferedReporter::default();
         let outcome = plan(session, request, &mut log).await;
         PlannedRelease { index, log: log.0, outcome }
     });
+    // Collected first, because a stream of closures is not `Send`. None of them runs before it is polled.
+    let planned = stream::iter(planned.map(|planned| planned.boxed()).collect::<Vec<_>>());
     // `buffered` keeps the order, unlike `buffer_unordered`, so that the output is the same in every run.
     let mut planned = std::pin::pin!(planned.buffered(RELEASES_AT_A_TIME));
     while let Some(release) = planned.next().await {

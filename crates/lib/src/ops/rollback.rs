@@ -273,7 +273,7 @@ async fn run(
     let outcome = async {
         let (state, unfinished) = loaded?;
         let plan = state.plan()?;
-        executor.terminate_hooks_of_failed(unfinished.iter().chain([&current])).await;
+        executor.terminate_hooks_of_failed(&unfinished, &current).await;
         executor.deploy(&state, &plan, events, reporter).await
     };
     match outcome.await {

@@ -229,7 +229,7 @@ async fn run(
     let (begun, _) = futures::join!(executor.begin_uninstall(observed), state.scope(session));
     begun?;
     let plan = state.plan()?;
-    executor.terminate_hooks_of_failed(unfinished.iter().chain([&before])).await;
+    executor.terminate_hooks_of_failed(&unfinished, &before).await;
     match executor.deploy(&state, &plan, EVENTS, reporter).await {
         Ok(problems) => {
             debug_records(request, history, &before, reporter);

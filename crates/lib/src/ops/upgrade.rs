@@ -351,7 +351,7 @@ impl<'s> Upgrade<'s> {
         if !deploy_options.hooks {
             reporter.debug("upgrade hooks disabled", &[("name", &target.name)]);
         }
-        executor.terminate_hooks_of_failed(self.unfinished.iter().chain([&self.base])).await;
+        executor.terminate_hooks_of_failed(&self.unfinished, &self.base).await;
         match executor.deploy(state, plan, events, reporter).await {
             Ok(_) => {
                 let text = described(&target.description, "Upgrade complete");

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
@@ -105,7 +106,8 @@ impl ImageGraph {
             let found = endpoint.manifest(&entry.digest, &entry.media_type).await?;
             found.ok_or_else(|| Error::Missing { name: format!("{endpoint} ({})", entry.digest) })
         };
-        stream::iter(wanted.into_iter().map(fetch)).buffered(CONCURRENT_REQUESTS).try_collect().await
+        let fetches: Vec<_> = wanted.into_iter().map(|entry| fetch(entry).boxed()).collect();
+        stream::iter(fetches).buffered(CONCURRENT_REQUESTS).try_collect().await
     }
 }
 
@@ -156,8 +158,9 @@ pub(crate) async fn artifacts(endpoint: &Endpoint, subjects: &[Digest]) -> Resul
     let mut open: Vec<Digest> = subjects.to_vec();
     let mut seen: BTreeSet<Digest> = open.iter().cloned().collect();
     for _ in 0..MAX_INDEX_DEPTH {
-        let answers = stream::iter(open.iter().map(|subject| artifacts_of(endpoint, subject)));
-        let next: Vec<Artifact> = answers.buffered(CONCURRENT_REQUESTS).try_concat().await?;
+        // Collected first, because a stream of closures is not `Send`.
+        let answers: Vec<_> = open.iter().map(|subject| artifacts_of(endpoint, subject).boxed()).collect();
+        let next: Vec<Artifact> = stream::iter(answers).buffered(CONCURRENT_REQUESTS).try_concat().await?;
         open = Vec::new();
         for artifact in next {
             if seen.insert(artifact.manifest.digest.clone()) {

@@ -1,5 +1,6 @@
 //! Plans a copy by querying both sides, changing nothing.
 
+use futures::FutureExt as _;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use crate::copy::endpoint::Endpoint;
@@ -82,7 +83,9 @@ pub(crate) struct Blob {
 
 /// Plans the copies. The results are in the order of the jobs.
 pub async fn plan(jobs: &[Job], options: &Options) -> Vec<Result<Planned>> {
-    stream::iter(jobs.iter().map(|job| plan_one(job, options))).buffered(CONCURRENT_IMAGES).collect().await
+    // Collected first, here and below, because a stream of closures is not `Send`.
+    let plans: Vec<_> = jobs.iter().map(|job| plan_one(job, options).boxed()).collect();
+    stream::iter(plans).buffered(CONCURRENT_IMAGES).collect().await
 }
 
 async fn plan_one(job: &Job, options: &Options) -> Result<Planned> {
@@ -214,7 +217,8 @@ impl PlanBuilder {
             let exists = destination.has_blob(&digest, size).await?;
             Ok(Blob { digest, size, exists })
         };
-        let questions = self.content.blobs.values().map(|blob| ask(blob.digest.clone(), blob.size));
+        let questions = self.content.blobs.values().map(|blob| ask(blob.digest.clone(), blob.size).boxed());
+        let questions: Vec<_> = questions.collect();
         stream::iter(questions).buffered(CONCURRENT_REQUESTS).try_collect().await
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use futures::FutureExt as _;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use tokio::sync::Semaphore;
 
@@ -55,11 +56,13 @@ pub async fn execute(plan: Vec<Planned>, options: &Options, progress: Arc<dyn Pr
         shared.progress.image_finished(&outcome);
         outcome
     });
+    // Collected first, here and below, because a stream of closures is not `Send`.
+    let copies: Vec<_> = copies.map(|copy| copy.boxed()).collect();
     stream::iter(copies).buffered(CONCURRENT_IMAGES.max(options.jobs)).collect().await
 }
 
 async fn copy(planned: &Planned, shared: &Shared) -> Result<CopyStats> {
-    let moves = planned.blobs.iter().map(|blob| shared.deliver(planned, blob));
+    let moves: Vec<_> = planned.blobs.iter().map(|blob| shared.deliver(planned, blob).boxed()).collect();
     let width = planned.blobs.len().max(1);
     let mut stats: CopyStats = stream::iter(moves)
         .buffer_unordered(width)

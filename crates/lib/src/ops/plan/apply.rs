@@ -77,7 +77,7 @@ async fn replan(
         other => other,
     };
     let mut planning = session.clone();
-    let definitions = crds::new_kinds(&session.cluster, &saved.crds).await;
+    let definitions = crds::new_kinds(&session.cluster, &saved.crds.iter().collect::<Vec<_>>()).await;
     planning.cluster = session.cluster.with_kinds(definitions);
     let crds = crds::steps_for(&planning, saved.crds.clone(), saved.request.crd_policy()).await?;
     let draft = match (&saved.request, &saved.version) {
