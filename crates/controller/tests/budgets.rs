@@ -12,7 +12,6 @@ use base64::engine::general_purpose::STANDARD;
 use pintle::cluster::Cluster;
 use pintle_controller::{AddressRules, Health, Options};
 use serde_json::json;
-use tokio::task::LocalSet;
 
 use crate::process::{start, start_on, until};
 use crate::support::{ENDLESS, NEVER_READY, TEMPLATE, TestCluster, WebServer, digest, serve};
@@ -27,87 +26,73 @@ fn nested(depth: usize) -> String {
 #[tokio::test]
 async fn a_request_that_cannot_be_decoded_is_reported_and_does_not_stop_the_others() {
     let test = TestCluster::new().await;
-    LocalSet::new()
-        .run_until(async {
-            test.request("deep", &format!("values: {{b: {}}}", nested(130))).await;
-            test.request("good", "values: {text: one}").await;
-            let running = start(&test, "a", Options::default());
-            until("the good one is ready", async || test.ready("good").await.0).await;
-            until("the other one is reported", async || {
-                let found = test.object("deep").await.unwrap();
-                found["status"]["conditions"][0]["reason"] == "InvalidSpec"
-            })
-            .await;
-            let status = &test.object("deep").await.unwrap()["status"];
-            let conditions = status["conditions"].as_array().unwrap();
-            let ready = conditions.iter().find(|condition| condition["type"] == "Ready").unwrap();
-            assert_eq!(ready["status"], "False");
-            let message = ready["message"].as_str().unwrap();
-            assert!(message.starts_with("spec.values.b.a") && message.contains("nested"), "{message}");
-            // It is reconciled again as soon as it is corrected, and changes of the other are still followed.
-            test.patch("helm.sh/v3", "HelmRequest", "deep", &json!({"spec": {"values": null}})).await;
-            until("the corrected one is ready", async || test.ready("deep").await.0).await;
-            let changed = json!({"spec": {"values": {"text": "two"}}});
-            test.patch("helm.sh/v3", "HelmRequest", "good", &changed).await;
-            until("changes are followed", async || test.text("good").await.as_deref() == Some("two")).await;
-            running.stop().await;
-        })
-        .await;
+    test.request("deep", &format!("values: {{b: {}}}", nested(130))).await;
+    test.request("good", "values: {text: one}").await;
+    let running = start(&test, "a", Options::default());
+    until("the good one is ready", async || test.ready("good").await.0).await;
+    until("the other one is reported", async || {
+        let found = test.object("deep").await.unwrap();
+        found["status"]["conditions"][0]["reason"] == "InvalidSpec"
+    })
+    .await;
+    let status = &test.object("deep").await.unwrap()["status"];
+    let conditions = status["conditions"].as_array().unwrap();
+    let ready = conditions.iter().find(|condition| condition["type"] == "Ready").unwrap();
+    assert_eq!(ready["status"], "False");
+    let message = ready["message"].as_str().unwrap();
+    assert!(message.starts_with("spec.values.b.a") && message.contains("nested"), "{message}");
+    // It is reconciled again as soon as it is corrected, and changes of the other are still followed.
+    test.patch("helm.sh/v3", "HelmRequest", "deep", &json!({"spec": {"values": null}})).await;
+    until("the corrected one is ready", async || test.ready("deep").await.0).await;
+    let changed = json!({"spec": {"values": {"text": "two"}}});
+    test.patch("helm.sh/v3", "HelmRequest", "good", &changed).await;
+    until("changes are followed", async || test.text("good").await.as_deref() == Some("two")).await;
+    running.stop().await;
 }
 
 #[tokio::test]
 async fn a_request_that_cannot_be_decoded_any_more_can_be_deleted_by_leaving_its_release() {
     let test = TestCluster::new().await;
-    LocalSet::new()
-        .run_until(async {
-            test.request("web", "values: {text: one}").await;
-            let running = start(&test, "a", Options::default());
-            until("it is ready", async || test.ready("web").await.0).await;
-            test.request("web", &format!("values: {{b: {}}}", nested(130))).await;
-            test.delete("helm.sh/v3", "HelmRequest", "web").await;
-            until("the reason is reported", async || {
-                let found = test.object("web").await.unwrap();
-                found["status"]["lastError"]["message"]
-                    .as_str()
-                    .is_some_and(|text| text.contains("spec.values"))
-            })
-            .await;
-            test.annotate("web", &[("helm.sh/deletion-policy", "orphan")]).await;
-            until("it is gone", async || test.object("web").await.is_none()).await;
-            assert_eq!(test.text("web").await.as_deref(), Some("one"), "the release is still there");
-            running.stop().await;
-        })
-        .await;
+    test.request("web", "values: {text: one}").await;
+    let running = start(&test, "a", Options::default());
+    until("it is ready", async || test.ready("web").await.0).await;
+    test.request("web", &format!("values: {{b: {}}}", nested(130))).await;
+    test.delete("helm.sh/v3", "HelmRequest", "web").await;
+    until("the reason is reported", async || {
+        let found = test.object("web").await.unwrap();
+        found["status"]["lastError"]["message"].as_str().is_some_and(|text| text.contains("spec.values"))
+    })
+    .await;
+    test.annotate("web", &[("helm.sh/deletion-policy", "orphan")]).await;
+    until("it is gone", async || test.object("web").await.is_none()).await;
+    assert_eq!(test.text("web").await.as_deref(), Some("one"), "the release is still there");
+    running.stop().await;
 }
 
 #[tokio::test]
 async fn a_controller_that_cannot_read_requests_stops_at_once() {
     let test = TestCluster::new().await;
-    LocalSet::new()
-        .run_until(async {
-            let asked = Arc::new(tokio::sync::Notify::new());
-            let (api, noticed) = (test.api.clone(), Arc::clone(&asked));
-            let cluster = Cluster::from_service_fn(
-                move |request| {
-                    let (api, noticed) = (api.clone(), Arc::clone(&noticed));
-                    async move {
-                        if !request.uri().path().ends_with("/helmrequests") {
-                            return api.handle(request).await;
-                        }
-                        noticed.notify_one();
-                        std::future::pending().await
-                    }
-                },
-                "default",
-            );
-            // An hour: it must not wait for operations that do not run.
-            let options = Options { cache: test.cache(), graceful_shutdown: HOUR, ..Options::default() };
-            let stop = async move { asked.notified().await };
-            let log = Arc::new(|_: &pintle_tree::LogLine| {});
-            let run = pintle_controller::run(cluster, options, Health::default(), log, stop);
-            tokio::time::timeout(LIMIT, run).await.expect("it ends").unwrap();
-        })
-        .await;
+    let asked = Arc::new(tokio::sync::Notify::new());
+    let (api, noticed) = (test.api.clone(), Arc::clone(&asked));
+    let cluster = Cluster::from_service_fn(
+        move |request| {
+            let (api, noticed) = (api.clone(), Arc::clone(&noticed));
+            async move {
+                if !request.uri().path().ends_with("/helmrequests") {
+                    return api.handle(request).await;
+                }
+                noticed.notify_one();
+                std::future::pending().await
+            }
+        },
+        "default",
+    );
+    // An hour: it must not wait for operations that do not run.
+    let options = Options { cache: test.cache(), graceful_shutdown: HOUR, ..Options::default() };
+    let stop = async move { asked.notified().await };
+    let log = Arc::new(|_: &pintle_tree::LogLine| {});
+    let run = pintle_controller::run(cluster, options, Health::default(), log, stop);
+    tokio::time::timeout(LIMIT, run).await.expect("it ends").unwrap();
 }
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -117,31 +102,27 @@ const LIMIT: Duration = Duration::from_secs(240);
 #[tokio::test]
 async fn a_controller_stops_although_an_operation_does_not_end() {
     let test = TestCluster::new().await;
-    LocalSet::new()
-        .run_until(async {
-            test.request("web", "values: {text: one}").await;
-            let is_held = Arc::new(AtomicBool::new(false));
-            let (api, held) = (test.api.clone(), Arc::clone(&is_held));
-            let cluster = Cluster::from_service_fn(
-                move |request| {
-                    let (api, held) = (api.clone(), Arc::clone(&held));
-                    async move {
-                        // The API server never answers the request that creates the object.
-                        if request.uri().path().ends_with("/configmaps/web") && *request.method() != "GET" {
-                            held.store(true, Ordering::Relaxed);
-                            std::future::pending::<()>().await;
-                        }
-                        api.handle(request).await
-                    }
-                },
-                "default",
-            );
-            let options = Options { cancel_timeout: Duration::from_millis(100), ..Options::default() };
-            let running = start_on(cluster, &test, "a", options);
-            until("the operation waits", async || is_held.load(Ordering::Relaxed)).await;
-            running.stop().await;
-        })
-        .await;
+    test.request("web", "values: {text: one}").await;
+    let is_held = Arc::new(AtomicBool::new(false));
+    let (api, held) = (test.api.clone(), Arc::clone(&is_held));
+    let cluster = Cluster::from_service_fn(
+        move |request| {
+            let (api, held) = (api.clone(), Arc::clone(&held));
+            async move {
+                // The API server never answers the request that creates the object.
+                if request.uri().path().ends_with("/configmaps/web") && *request.method() != "GET" {
+                    held.store(true, Ordering::Relaxed);
+                    std::future::pending::<()>().await;
+                }
+                api.handle(request).await
+            }
+        },
+        "default",
+    );
+    let options = Options { cancel_timeout: Duration::from_millis(100), ..Options::default() };
+    let running = start_on(cluster, &test, "a", options);
+    until("the operation waits", async || is_held.load(Ordering::Relaxed)).await;
+    running.stop().await;
 }
 
 #[tokio::test]
@@ -149,35 +130,31 @@ async fn one_namespace_cannot_take_all_workers() {
     let test = TestCluster::new().await;
     test.chart("1.0.0", &[("templates/all.yaml", NEVER_READY)]).await;
     let archive = STANDARD.encode(test.archive("1.0.0", TEMPLATES));
-    LocalSet::new()
-        .run_until(async {
-            // Each of these keeps a worker for ten hours.
-            for number in 0..4 {
-                let spec = format!("releaseName: r{number}\ntimeout: 10h");
-                test.request(&format!("slow{number}"), &spec).await;
-            }
-            let running = start(&test, "a", Options { concurrent: 4, ..Options::default() });
-            until("two of them run", async || {
-                let mut pending = 0;
-                for number in 0..4 {
-                    pending += test.versions(&format!("r{number}")).await.len();
-                }
-                pending == 2
-            })
-            .await;
-            test.apply(&format!(
-                "apiVersion: v1\nkind: Namespace\nmetadata: {{name: other}}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: web-chart, namespace: other}}\nbinaryData: {{chart.tgz: {archive}}}\n---\napiVersion: helm.sh/v3\nkind: HelmRequest\nmetadata: {{name: web, namespace: other}}\nspec: {{chart: {{archive: {{kind: ConfigMap, name: web-chart}}}}, values: {{text: one}}}}\n"
-            ))
-            .await;
-            until("the other namespace is served", async || {
-                let id = pintle::objects::ObjectId::new("helm.sh/v3", "HelmRequest", "other", "web");
-                let found = test.cluster.get(&id).await.unwrap().unwrap();
-                found.text(&["status", "phase"]) == "Ready"
-            })
-            .await;
-            running.stop().await;
-        })
-        .await;
+    // Each of these keeps a worker for ten hours.
+    for number in 0..4 {
+        let spec = format!("releaseName: r{number}\ntimeout: 10h");
+        test.request(&format!("slow{number}"), &spec).await;
+    }
+    let running = start(&test, "a", Options { concurrent: 4, ..Options::default() });
+    until("two of them run", async || {
+        let mut pending = 0;
+        for number in 0..4 {
+            pending += test.versions(&format!("r{number}")).await.len();
+        }
+        pending == 2
+    })
+    .await;
+    test.apply(&format!(
+        "apiVersion: v1\nkind: Namespace\nmetadata: {{name: other}}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: web-chart, namespace: other}}\nbinaryData: {{chart.tgz: {archive}}}\n---\napiVersion: helm.sh/v3\nkind: HelmRequest\nmetadata: {{name: web, namespace: other}}\nspec: {{chart: {{archive: {{kind: ConfigMap, name: web-chart}}}}, values: {{text: one}}}}\n"
+    ))
+    .await;
+    until("the other namespace is served", async || {
+        let id = pintle::objects::ObjectId::new("helm.sh/v3", "HelmRequest", "other", "web");
+        let found = test.cluster.get(&id).await.unwrap().unwrap();
+        found.text(&["status", "phase"]) == "Ready"
+    })
+    .await;
+    running.stop().await;
 }
 
 #[tokio::test]

@@ -11,7 +11,6 @@ use pintle::release::Status;
 use pintle_controller::{Candidate, Health, LeaderElection, Options};
 use serde_json::json;
 use tokio::sync::Notify;
-use tokio::task::LocalSet;
 
 use crate::support::{NEVER_READY, TestCluster};
 
@@ -45,7 +44,7 @@ pub(crate) fn start_on(cluster: Cluster, test: &TestCluster, identity: &str, opt
         ..options
     };
     let (ended, shared) = (Arc::clone(&stop), health.clone());
-    let task = tokio::task::spawn_local(async move {
+    let task = tokio::spawn(async move {
         let log = Arc::new(|_: &pintle_tree::LogLine| {});
         pintle_controller::run(cluster, options, shared, log, async move { ended.notified().await }).await
     });
@@ -72,27 +71,25 @@ pub(crate) async fn until(what: &str, condition: impl AsyncFn() -> bool) {
 #[tokio::test]
 async fn requests_are_watched_and_followed() {
     let test = TestCluster::new().await;
-    LocalSet::new()
-        .run_until(async {
-            test.request("early", "values: {text: one}").await;
-            let running = start(&test, "a", Options { watch_values: true, ..Options::default() });
-            until("early is ready", async || test.ready("early").await.0).await;
-            assert!(running.health.ready.load(Ordering::Relaxed));
-            let values = |text: &str| {
-                format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: late, namespace: default, labels: {{helm.sh/watch: \"true\"}}}}\ndata: {{values.yaml: 'text: {text}'}}\n")
-            };
-            test.apply(&values("two")).await;
-            test.request("late", "valuesFrom: [{kind: ConfigMap, name: late}]\nreleaseName: later").await;
-            until("late is ready", async || test.ready("late").await.0).await;
-            test.apply(&values("three")).await;
-            until("values are followed", async || test.text("later").await.as_deref() == Some("three")).await;
-            test.patch("helm.sh/v3", "HelmRequest", "early", &json!({"spec": {"values": {"text": "changed"}}})).await;
-            until("changes are followed", async || test.text("early").await.as_deref() == Some("changed")).await;
-            test.delete("helm.sh/v3", "HelmRequest", "early").await;
-            until("deletion is followed", async || test.read("early").await.is_none()).await;
-            running.stop().await;
-        })
-        .await;
+    test.request("early", "values: {text: one}").await;
+    let running = start(&test, "a", Options { watch_values: true, ..Options::default() });
+    until("early is ready", async || test.ready("early").await.0).await;
+    assert!(running.health.ready.load(Ordering::Relaxed));
+    let values = |text: &str| {
+        format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: late, namespace: default, labels: {{helm.sh/watch: \"true\"}}}}\ndata: {{values.yaml: 'text: {text}'}}\n"
+        )
+    };
+    test.apply(&values("two")).await;
+    test.request("late", "valuesFrom: [{kind: ConfigMap, name: late}]\nreleaseName: later").await;
+    until("late is ready", async || test.ready("late").await.0).await;
+    test.apply(&values("three")).await;
+    until("values are followed", async || test.text("later").await.as_deref() == Some("three")).await;
+    test.patch("helm.sh/v3", "HelmRequest", "early", &json!({"spec": {"values": {"text": "changed"}}})).await;
+    until("changes are followed", async || test.text("early").await.as_deref() == Some("changed")).await;
+    test.delete("helm.sh/v3", "HelmRequest", "early").await;
+    until("deletion is followed", async || test.read("early").await.is_none()).await;
+    running.stop().await;
 }
 
 /// A burst: all at once, each deployed exactly once.
@@ -100,48 +97,39 @@ async fn requests_are_watched_and_followed() {
 async fn a_burst_of_requests_is_deployed_once_each() {
     let test = TestCluster::new().await;
     let count = std::env::var("PINTLE_REQUESTS").ok().and_then(|text| text.parse().ok()).unwrap_or(40);
-    LocalSet::new()
-        .run_until(async {
-            for number in 0..count {
-                test.request(&format!("r{number}"), "values: {text: one}").await;
-            }
-            let running = start(&test, "a", Options::default());
-            for number in 0..count {
-                let name = format!("r{number}");
-                until(&name, async || test.ready(&name).await.0).await;
-                assert_eq!(test.versions(&name).await, [(1, Status::Deployed)], "{name}");
-            }
-            running.stop().await;
-        })
-        .await;
+    for number in 0..count {
+        test.request(&format!("r{number}"), "values: {text: one}").await;
+    }
+    let running = start(&test, "a", Options::default());
+    for number in 0..count {
+        let name = format!("r{number}");
+        until(&name, async || test.ready(&name).await.0).await;
+        assert_eq!(test.versions(&name).await, [(1, Status::Deployed)], "{name}");
+    }
+    running.stop().await;
 }
 
 #[tokio::test]
 async fn the_next_leader_goes_on_with_an_upgrade_that_was_under_way() {
     let test = TestCluster::new().await;
-    LocalSet::new()
-        .run_until(async {
-            test.request("web", "values: {text: one}").await;
-            let first = start(&test, "a", Options::default());
-            until("it is installed", async || test.ready("web").await.0).await;
-            let second = start(&test, "b", Options::default());
-            test.chart("1.1.0", &[("templates/all.yaml", NEVER_READY)]).await;
-            test.request("web", "values: {text: two}\ntimeout: 10h").await;
-            until("the upgrade is under way", async || {
-                test.versions("web").await.last().is_some_and(|(_, status)| *status == Status::PendingUpgrade)
-            })
-            .await;
-            test.chart("1.2.0", &[("templates/all.yaml", crate::support::TEMPLATE)]).await;
-            first.stop().await;
-            until("the next leader finishes it", async || test.text("web").await.as_deref() == Some("two"))
-                .await;
-            until("and says so", async || test.ready("web").await.0).await;
-            let versions = test.versions("web").await;
-            let deployed = versions.iter().filter(|(_, status)| *status == Status::Deployed).count();
-            assert_eq!(deployed, 1, "{versions:?}");
-            second.stop().await;
-        })
-        .await;
+    test.request("web", "values: {text: one}").await;
+    let first = start(&test, "a", Options::default());
+    until("it is installed", async || test.ready("web").await.0).await;
+    let second = start(&test, "b", Options::default());
+    test.chart("1.1.0", &[("templates/all.yaml", NEVER_READY)]).await;
+    test.request("web", "values: {text: two}\ntimeout: 10h").await;
+    until("the upgrade is under way", async || {
+        test.versions("web").await.last().is_some_and(|(_, status)| *status == Status::PendingUpgrade)
+    })
+    .await;
+    test.chart("1.2.0", &[("templates/all.yaml", crate::support::TEMPLATE)]).await;
+    first.stop().await;
+    until("the next leader finishes it", async || test.text("web").await.as_deref() == Some("two")).await;
+    until("and says so", async || test.ready("web").await.0).await;
+    let versions = test.versions("web").await;
+    let deployed = versions.iter().filter(|(_, status)| *status == Status::Deployed).count();
+    assert_eq!(deployed, 1, "{versions:?}");
+    second.stop().await;
 }
 
 #[tokio::test]

@@ -16,8 +16,8 @@ use crate::lifecycle::secrets::{self, SecretAccess};
 use crate::lifecycle::{Lifecycle, context, spawn_blocking};
 use crate::options::{CrdPolicy, Method, RenderOptions};
 use crate::prepare::{self, PrepareOptions, Prepared, finish};
-use crate::report::BufferedReporter;
-use crate::{Error, Reporter, Result, Session};
+use crate::report::run_blocking;
+use crate::{Reporter, Result, Session};
 
 /// Answers `lookup` from the cluster. Templates call it synchronously; they run on a blocking thread, where
 /// `block_on` is allowed.
@@ -183,8 +183,8 @@ pub(crate) async fn prepare(
     input: LiveInput<'_>,
     reporter: &mut dyn Reporter,
 ) -> Result<(Session, Prepared)> {
-    let LiveInput { chart, user, release, render, crds, lookup, remember, wait, events } = input;
-    let rules = render.rules(&session.schemas);
+    let LiveInput { chart, user, release, render: options, crds, lookup, remember, wait, events } = input;
+    let rules = options.rules(&session.schemas);
     let chart = prepare::process(chart, &user, &rules, reporter)?;
     let (name, namespace) = (&release.name, &release.namespace);
     let context = ScriptContext { release: name, namespace, remember, wait, events };
@@ -202,8 +202,8 @@ pub(crate) async fn prepare(
     // Asked for after the CRDs are installed, because these add kinds.
     let facts = known_capabilities(&session).await?;
     let misses = Misses::default();
-    let target = target(&session, &facts, release, render, lookup.then_some(&misses));
-    let prepared = run_blocking(chart, user, target, rules, &session.events, reporter).await;
+    let target = target(&session, &facts, release, options, lookup.then_some(&misses));
+    let prepared = render(chart, user, target, rules, &session.events, reporter).await;
     let misses = std::mem::take(&mut *misses.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
     misses.iter().for_each(|miss| miss.report(reporter));
     Ok((session, prepared?))
@@ -245,7 +245,7 @@ pub(crate) async fn emit_rendered(event: Event, mut prepared: Prepared) -> Resul
 }
 
 /// Renders on a blocking thread, because templates may wait for `lookup` and handlers may take long.
-async fn run_blocking(
+async fn render(
     chart: Chart,
     user: Map<Node>,
     target: Target,
@@ -254,21 +254,12 @@ async fn run_blocking(
     reporter: &mut dyn Reporter,
 ) -> Result<Prepared> {
     let events = events.clone();
-    let work = move || {
-        let mut log = BufferedReporter::default();
-        let outcome = finish(chart, user, &target, rules, &events, &mut log).and_then(|mut prepared| {
-            // The objects are validated against the cluster after this function, so handlers get their last chance to
-            // change them here.
-            prepared.emit(Event::PreValidate)?;
-            Ok(prepared)
-        });
-        (outcome, log)
+    let render = move |log: &mut dyn Reporter| {
+        let mut prepared = finish(chart, user, &target, rules, &events, log)?;
+        // The objects are validated against the cluster after this function, so handlers get their last chance to
+        // change them here.
+        prepared.emit(Event::PreValidate)?;
+        Ok(prepared)
     };
-    let (outcome, log) = tokio::task::spawn_blocking(work)
-        .await
-        .map_err(|error| Error::Input(format!("rendering template failed: {error}")))?;
-    for line in log.0 {
-        reporter.log(line);
-    }
-    outcome
+    run_blocking("rendering template failed", reporter, render).await
 }

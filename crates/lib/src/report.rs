@@ -90,6 +90,27 @@ impl Reporter for BufferedReporter {
     }
 }
 
+/// Runs a stage that takes long without waiting on a blocking thread: those of the async runtime have the requests of all
+/// other operations to serve. What the stage reports is forwarded when it ends.
+///
+/// # Errors
+/// The error of the stage; `failure` says what failed if it panicked.
+#[cfg(feature = "cluster")]
+pub(crate) async fn run_blocking<T: Send + 'static>(
+    failure: &str,
+    reporter: &mut dyn Reporter,
+    stage: impl FnOnce(&mut dyn Reporter) -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let stage = move || {
+        let mut log = BufferedReporter::default();
+        (stage(&mut log), log)
+    };
+    let ended = tokio::task::spawn_blocking(stage).await;
+    let (outcome, log) = ended.map_err(|error| crate::Error::Input(format!("{failure}: {error}")))?;
+    log.0.into_iter().for_each(|line| reporter.log(line));
+    outcome
+}
+
 /// Runs a stage that collects log lines and forwards them, whether the stage succeeds or fails.
 pub(crate) fn forward_log<T>(
     reporter: &mut dyn Reporter,

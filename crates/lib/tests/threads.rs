@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::thread;
 
 use futures::FutureExt as _;
-use pintle::ops::{LintRequest, TemplateRequest, Templated, template};
-use pintle::{Error, Session, Silent};
+use pintle::ops::{InstallRequest, LintRequest, TemplateRequest, Templated, install, template};
+use pintle::{Error, Session, Silent, ValuesLayer};
 use pintle_chart::Chart;
 use pintle_render::{Rendered, Target};
 use pintle_tree::{Map, Node};
@@ -51,4 +51,31 @@ fn many_threads_render_the_same_bytes() {
             assert_eq!(round.as_slice(), wanted);
         }
     }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn other_tasks_run_while_a_chart_and_its_values_are_loaded() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let values = folder.path().join("values.yaml");
+    let made = std::process::Command::new("mkfifo").arg(&values).status().expect("`mkfifo` runs");
+    assert!(made.success());
+    let api = pintle::embedded::Embedded::default().open().await.expect("it opens");
+    let cluster = pintle::embedded::cluster(&api, "default");
+    let session = Session::new(cluster, std::sync::Arc::new(pintle::release::MemoryStore::new()));
+    let request = InstallRequest {
+        chart: examples().join("web"),
+        name: "demo".to_owned(),
+        namespace: "default".to_owned(),
+        values: vec![ValuesLayer::File(values.clone())],
+        ..InstallRequest::default()
+    };
+    let mut reporter = Silent;
+    let mut installing = std::pin::pin!(install(&session, &request, &mut reporter));
+    // The values can be read only after this thread, the only one of the runtime, has come back from the operation.
+    assert!((&mut installing).now_or_never().is_none());
+    let written = tokio::task::spawn_blocking(move || std::fs::write(values, "replicas: 3"));
+    let version = installing.await.expect("it is installed");
+    assert_eq!(version.info.status.as_str(), "deployed");
+    written.await.expect("no panic").expect("they are written");
 }

@@ -9,6 +9,9 @@ use super::three_way::AdoptionPolicy;
 use super::{Executor, HookEvents};
 use crate::{Error, Result};
 
+/// How many documents are parsed before other tasks get their turn.
+const DOCUMENTS_AT_A_TIME: usize = 16;
+
 /// Which part of objects is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Parts {
@@ -59,7 +62,11 @@ pub(super) async fn parts(
     }
     let mut objects = Vec::new();
     let mut errors = Vec::new();
-    for document in pintle_objects::build(manifest.as_bytes(), validation) {
+    for (index, document) in pintle_objects::build(manifest.as_bytes(), validation).enumerate() {
+        if index % DOCUMENTS_AT_A_TIME == DOCUMENTS_AT_A_TIME - 1 {
+            // Parsing never waits, and other tasks of this thread must get their turn.
+            tokio::task::yield_now().await;
+        }
         match document {
             Ok(Built::Object(object)) => match scoped(cluster, object, namespace).await {
                 Ok(object) => objects.push(parts.of(object)),

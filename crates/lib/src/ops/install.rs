@@ -25,6 +25,7 @@ use crate::live::{self, CrdStage, LiveInput};
 use crate::options::{CrdPolicy, DeployOptions, DryRun, Method, RenderOptions};
 use crate::prepare::{Prepared, RENDER_EVENTS, prepare_for};
 use crate::records::Records;
+use crate::report::run_blocking;
 use crate::{AnySession, Error, OfflineSession, Reporter, Result, Session, input, manifest};
 
 /// The hook events of an install, with Helm's error prefixes.
@@ -86,7 +87,7 @@ pub async fn install(
         AnySession::Offline(session) => return dry_run_offline(session, request, reporter),
         AnySession::Cluster(session) => session,
     };
-    let (chart, user) = load(request, reporter)?;
+    let (chart, user) = load_blocking(request, reporter).await?;
     session.cluster.check_reachable().await.map_err(Error::ReachabilityCheck)?;
     let outcome = install_loaded(session, request, chart, user, reporter).await;
     session.finish(outcome, reporter)
@@ -118,6 +119,15 @@ fn dry_run_offline(
     let mut version = first_version(request, &prepared, 1, session.clock.now(), reporter)?;
     version.info.description = "Dry run complete".to_owned();
     Ok(version)
+}
+
+/// As [`load`], on a blocking thread.
+pub(super) async fn load_blocking(
+    request: &InstallRequest,
+    reporter: &mut dyn Reporter,
+) -> Result<(Chart, Map<Node>)> {
+    let request = request.clone();
+    run_blocking("loading the chart failed", reporter, move |log| load(&request, log)).await
 }
 
 /// Loads the chart and the user's values.
@@ -239,7 +249,7 @@ pub(super) async fn draft(
     request: &InstallRequest,
     reporter: &mut dyn Reporter,
 ) -> Result<Draft> {
-    let (chart, user) = load(request, reporter)?;
+    let (chart, user) = load_blocking(request, reporter).await?;
     session.cluster.check_reachable().await.map_err(Error::ReachabilityCheck)?;
     let outcome = draft_loaded(session, request, chart, user, reporter).await;
     session.finish(outcome, reporter)

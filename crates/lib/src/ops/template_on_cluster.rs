@@ -12,6 +12,7 @@ use crate::deploy::{AdoptionPolicy, Parts, PlanOptions, ThreeWayState};
 use crate::live::{self, CrdStage, LiveInput};
 use crate::options::{DeployOptions, Method};
 use crate::prepare::{Prepared, push_document};
+use crate::report::run_blocking;
 use crate::{Error, Reporter, Result, Session, Silent, manifest};
 
 /// The lifecycle events of `template` with a cluster.
@@ -40,7 +41,9 @@ pub(super) async fn template(
     request: &TemplateRequest,
     reporter: &mut dyn Reporter,
 ) -> Result<Templated> {
-    let loaded = locate::load_with_values(&request.chart, &request.values, reporter)?;
+    let (chart, values) = (request.chart.clone(), request.values.clone());
+    let load = move |log: &mut dyn Reporter| locate::load_with_values(&chart, &values, log);
+    let loaded = run_blocking("loading the chart failed", reporter, load).await?;
     template_loaded(session, request, loaded, Purpose::Template, reporter).await
 }
 

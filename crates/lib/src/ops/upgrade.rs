@@ -75,7 +75,7 @@ pub async fn upgrade(
     reporter: &mut dyn Reporter,
 ) -> Result<Upgraded> {
     let target = &request.target;
-    let (chart, user) = install::load(target, reporter)?;
+    let (chart, user) = install::load_blocking(target, reporter).await?;
     session.cluster.check_reachable().await?;
     if request.install && is_new(session, target).await? {
         let outcome = install::install_loaded(session, &as_install(request), chart, user, reporter).await;
@@ -99,7 +99,7 @@ pub(super) async fn draft(
     reporter: &mut dyn Reporter,
 ) -> Result<Draft> {
     let target = &request.target;
-    let (chart, user) = install::load(target, reporter)?;
+    let (chart, user) = install::load_blocking(target, reporter).await?;
     session.cluster.check_reachable().await?;
     if request.install && is_new(session, target).await? {
         return install::draft_loaded(session, &as_install(request), chart, user, reporter).await;
