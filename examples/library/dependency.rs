@@ -7,21 +7,16 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
-use pintle::Reporter;
+use pintle::Progress;
 use pintle::ops::dependency::{BuildTimes, list, update};
 use pintle::release::Timestamp;
-use pintle::values::LogLine;
 
-/// Prints the steps of an update.
-struct Progress;
-
-impl Reporter for Progress {
-    fn log(&mut self, line: LogLine) {
-        println!("{line}");
-    }
-
-    fn progress(&mut self, text: &str) {
-        println!("{text}");
+/// Prints warnings and the steps of an update.
+fn print(progress: Progress) {
+    match progress {
+        Progress::Message(message) => println!("{}", message.line),
+        Progress::Step(text) => println!("{text}"),
+        _ => {}
     }
 }
 
@@ -34,9 +29,9 @@ fn main() -> Result<()> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
         // Charts come from folders here; a `pintle::repo::DependencySource` would fetch them from repositories.
         let times = BuildTimes { now: Timestamp::from_unix(i64::try_from(now)?, 0), epoch: None };
-        update(chart, times, None, &mut Progress)?;
+        update(chart, times, None, &mut print)?;
     }
-    let listing = list(chart, &mut Progress)?;
+    let listing = list(chart, &mut print)?;
     for row in listing.rows.iter().flatten() {
         println!("{} {} from {:?}: {}", row.name, row.version, row.repository, row.status.as_str());
     }

@@ -3,15 +3,16 @@
 
 use anyhow::{Context as _, Result};
 use pintle::ops::{TemplateRequest, template};
-use pintle::values::LogLine;
-use pintle::{Reporter, Session, ValuesLayer};
+use pintle::{Progress, Reporter, Session, ValuesLayer};
 
 /// Prints warnings; a server would store them with the request instead.
 struct Stderr;
 
 impl Reporter for Stderr {
-    fn log(&mut self, line: LogLine) {
-        eprintln!("{line}");
+    fn report(&mut self, progress: Progress) {
+        if let Progress::Message(message) = progress {
+            eprintln!("{}", message.line);
+        }
     }
 }
 

@@ -1,13 +1,15 @@
 //! Reporters that show the messages and the progress of operations to the user.
 
+mod helm_log;
+
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use pintle::ObjectProgress;
 use pintle::cluster::logs::LogSource;
+use pintle::{Message, MessageKind, ObjectProgress, Progress};
 use pintle_tree::LogLine;
 
 use crate::output::live::ProgressTable;
@@ -24,23 +26,20 @@ impl<'a> Reporting<'a> {
 }
 
 impl pintle::Reporter for Reporting<'_> {
-    fn log(&mut self, line: LogLine) {
-        self.0.log(&line);
-    }
-
-    fn log_extra(&mut self, line: LogLine) {
-        if self.0.personality() != Personality::Helm {
-            self.0.log(&line);
+    fn report(&mut self, progress: Progress) {
+        match progress {
+            Progress::Message(message) if self.0.personality() == Personality::Helm => {
+                if message.kind != MessageKind::Additional {
+                    self.0.log(&message.line);
+                }
+            }
+            Progress::Message(message) => self.0.log(&message.line),
+            Progress::Step(text) => {
+                // A write error is reported when the output is flushed at the end.
+                let _ = self.0.print(&format!("{}\n", text.trim_end_matches('\n')));
+            }
+            other => helm_log::decisions(&other).iter().for_each(|line| self.0.log(line)),
         }
-    }
-
-    fn debug(&mut self, message: &'static str, attributes: &[(&'static str, &str)]) {
-        self.0.debug(message, attributes);
-    }
-
-    fn progress(&mut self, text: &str) {
-        // A write error is reported when the output is flushed at the end.
-        let _ = self.0.print(&format!("{}\n", text.trim_end_matches('\n')));
     }
 }
 
@@ -107,51 +106,47 @@ impl<'a> ClusterReporter<'a> {
 }
 
 impl pintle::Reporter for ClusterReporter<'_> {
-    fn log(&mut self, line: LogLine) {
-        self.clear();
-        self.ui.log(&line);
-    }
-
-    fn log_extra(&mut self, line: LogLine) {
-        if !self.is_helm() {
-            self.log(line);
-        }
-    }
-
-    fn log_listed(&mut self, line: LogLine) {
-        if self.is_helm() || !self.lists_kept {
-            self.log(line);
-        }
-    }
-
-    fn log_failure(&mut self, line: LogLine) {
-        if self.is_helm() {
-            self.log(line);
-        }
-    }
-
-    fn debug(&mut self, message: &'static str, attributes: &[(&'static str, &str)]) {
-        self.clear();
-        self.ui.debug(message, attributes);
-    }
-
-    fn progress(&mut self, text: &str) {
-        if !self.is_helm() {
-            self.clear();
-            self.ui.note(text.trim_end_matches('\n'));
-        }
-    }
-
-    fn object_progress(&mut self, progress: &ObjectProgress<'_>) {
-        if !self.is_helm() {
-            let _ = lock(&self.table).update(progress, Instant::now(), &mut io::stderr().lock());
-            if self.refresher.is_none() && io::stderr().is_terminal() {
-                self.refresher = Some(Refresher::start(Arc::clone(&self.table)));
+    fn report(&mut self, progress: Progress) {
+        match progress {
+            Progress::Message(message) => self.message(&message),
+            Progress::Step(text) if !self.is_helm() => {
+                self.clear();
+                self.ui.note(text.trim_end_matches('\n'));
+            }
+            Progress::Readiness(object) if !self.is_helm() => self.object_progress(&object),
+            Progress::HookLog { source, bytes } => self.hook_log(source, &bytes),
+            other => {
+                for line in helm_log::decisions(&other) {
+                    self.clear();
+                    self.ui.log(&line);
+                }
             }
         }
     }
+}
 
-    fn hook_log(&mut self, source: &LogSource, bytes: &[u8]) {
+impl ClusterReporter<'_> {
+    fn message(&mut self, message: &Message) {
+        let is_shown = match message.kind {
+            MessageKind::Additional => !self.is_helm(),
+            MessageKind::Listed => self.is_helm() || !self.lists_kept,
+            MessageKind::Failure => self.is_helm(),
+            _ => true,
+        };
+        if is_shown {
+            self.clear();
+            self.ui.log(&message.line);
+        }
+    }
+
+    fn object_progress(&mut self, progress: &ObjectProgress) {
+        let _ = lock(&self.table).update(progress, Instant::now(), &mut io::stderr().lock());
+        if self.refresher.is_none() && io::stderr().is_terminal() {
+            self.refresher = Some(Refresher::start(Arc::clone(&self.table)));
+        }
+    }
+
+    fn hook_log(&mut self, source: LogSource, bytes: &[u8]) {
         if bytes.is_empty() {
             return;
         }
@@ -160,9 +155,9 @@ impl pintle::Reporter for ClusterReporter<'_> {
             return self.ui.log(&LogLine::info(text));
         }
         self.clear();
-        self.header(source);
+        self.header(&source);
         self.print(bytes);
-        self.last = Some((source.clone(), bytes.ends_with(b"\n")));
+        self.last = Some((source, bytes.ends_with(b"\n")));
     }
 }
 

@@ -40,6 +40,8 @@ pub enum Accept {
     Metadata,
     /// `PartialObjectMetadata` of the items of a list.
     MetadataList,
+    /// `PartialObjectMetadata` of watched objects.
+    WatchedMetadata,
     /// A `Table`: the columns that kubectl prints.
     Table,
     /// Aggregated discovery: all kinds in one document.
@@ -55,6 +57,8 @@ impl Accept {
             Accept::Metadata => {
                 "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
             }
+            // Without the alternative: a server that cannot do it must not send complete objects.
+            Accept::WatchedMetadata => "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
             Accept::MetadataList => {
                 "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
             }

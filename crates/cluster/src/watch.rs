@@ -11,7 +11,7 @@ use crate::cluster::Cluster;
 use crate::discovery::Resource;
 use crate::error::{ApiStatus, Error, Result};
 use crate::read::ListParams;
-use crate::request::{Lines, Request};
+use crate::request::{Accept, Lines, Request};
 
 /// How long the server keeps a watch open (`timeoutSeconds`); the caller then opens it again.
 const WATCH_TIMEOUT: Duration = Duration::from_secs(300);
@@ -101,6 +101,7 @@ impl Cluster {
         if !resource_version.is_empty() {
             api_path::parameter(&mut path, "resourceVersion", resource_version);
         }
-        Ok(WatchStream { lines: self.lines(&Request::get(path)).await? })
+        let accept = if selection.metadata_only { Accept::WatchedMetadata } else { Accept::Json };
+        Ok(WatchStream { lines: self.lines(&Request::get(path).accept(accept)).await? })
     }
 }

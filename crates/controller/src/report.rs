@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use pintle::cluster::logs::LogSource;
-use pintle::{ObjectProgress, Reporter};
+use pintle::{MessageKind, ObjectProgress, Progress, Reporter};
 use pintle_tree::LogLine;
 
 use crate::conditions::truncated;
@@ -53,20 +53,24 @@ impl Collected {
 }
 
 impl Reporter for Collected {
-    fn log(&mut self, line: LogLine) {
-        self.log.push(line);
+    fn report(&mut self, progress: Progress) {
+        match progress {
+            // The error is reported with the condition.
+            Progress::Message(message) if message.kind != MessageKind::Failure => self.log.push(message.line),
+            Progress::Readiness(object) => self.object_progress(&object),
+            Progress::HookLog { source, bytes } => self.hook_log(&source, &bytes),
+            _ => {}
+        }
     }
+}
 
-    fn log_failure(&mut self, _line: LogLine) {
-        // The error is reported with the condition.
-    }
-
-    fn object_progress(&mut self, progress: &ObjectProgress<'_>) {
-        let id = progress.id;
+impl Collected {
+    fn object_progress(&mut self, progress: &ObjectProgress) {
+        let id = &progress.id;
         let name = format!("{} {}/{}", id.kind, id.namespace, id.name);
         match progress.ready {
             true => self.waiting.remove(&name),
-            false => self.waiting.insert(name, truncated(progress.message, MAX_LINE)),
+            false => self.waiting.insert(name, truncated(&progress.message, MAX_LINE)),
         };
     }
 

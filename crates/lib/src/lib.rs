@@ -114,6 +114,8 @@ mod lifecycle;
 pub mod lint;
 #[cfg(feature = "cluster")]
 mod live;
+#[cfg(feature = "cluster")]
+mod log_writers;
 mod manifest;
 #[cfg(feature = "cluster")]
 mod object_selector;
@@ -122,6 +124,7 @@ mod options;
 mod origins;
 mod post_render;
 pub mod prepare;
+mod progress;
 mod record_objects;
 #[cfg(feature = "cluster")]
 mod records;
@@ -143,14 +146,17 @@ pub use lifecycle::scripts::ScriptCluster;
 #[cfg(feature = "lua")]
 pub use lifecycle::scripts::{Consent, ConsentRequest, Granted, Scripting};
 #[cfg(feature = "cluster")]
+pub use log_writers::LogWriters;
+#[cfg(feature = "cluster")]
 pub use object_selector::{ObjectPatterns, ObjectSelector};
 pub use options::{
     CrdPolicy, DeployOptions, DryRun, HookLogs, Method, MethodChoice, RenderOptions, WaitStrategy,
 };
 pub use post_render::{PostRenderOptions, PostRenderStrategy, PostRenderer};
-pub use record_objects::RecordObjects;
 #[cfg(feature = "cluster")]
-pub use report::ObjectProgress;
+pub use progress::{AppliedObject, ApplyMethod, ObjectChange, ObjectProgress, Stage};
+pub use progress::{Message, MessageKind, Progress};
+pub use record_objects::RecordObjects;
 pub use report::{Reporter, Silent};
 pub use schemas::SchemaLoader;
 pub use session::{AnySession, OfflineSession, Session};

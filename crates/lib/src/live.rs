@@ -17,7 +17,7 @@ use crate::lifecycle::{Lifecycle, context, spawn_blocking};
 use crate::options::{CrdPolicy, Method, RenderOptions};
 use crate::prepare::{self, PrepareOptions, Prepared, finish};
 use crate::report::run_blocking;
-use crate::{Reporter, Result, Session};
+use crate::{Progress, Reporter, Result, Session, Stage};
 
 /// Answers `lookup` from the cluster. Templates call it synchronously; they run on a blocking thread, where
 /// `block_on` is allowed.
@@ -203,6 +203,7 @@ pub(crate) async fn prepare(
     let facts = known_capabilities(&session).await?;
     let misses = Misses::default();
     let target = target(&session, &facts, release, options, lookup.then_some(&misses));
+    reporter.report(Progress::Stage(Stage::Rendering));
     let prepared = render(chart, user, target, rules, &session.events, reporter).await;
     let misses = std::mem::take(&mut *misses.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
     misses.iter().for_each(|miss| miss.report(reporter));

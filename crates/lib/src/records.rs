@@ -21,13 +21,13 @@ pub(crate) struct Records<'s> {
 }
 
 /// The stores that a session searches, its own first.
-fn searched(session: &Session) -> Vec<Arc<dyn Store>> {
+pub(crate) fn searched_stores(session: &Session) -> Vec<Arc<dyn Store>> {
     std::iter::once(&session.store).chain(&session.other_stores).cloned().collect()
 }
 
 /// All stores of a session.
 pub(crate) fn all_stores(session: &Session) -> Vec<Arc<dyn Store>> {
-    searched(session).into_iter().chain(session.excluded_stores.iter().cloned()).collect()
+    searched_stores(session).into_iter().chain(session.excluded_stores.iter().cloned()).collect()
 }
 
 impl<'s> Records<'s> {
@@ -51,7 +51,7 @@ impl<'s> Records<'s> {
         namespace: &str,
         name: &str,
     ) -> Result<(Records<'s>, Vec<Summary>)> {
-        let found = owners::find(&searched(session), namespace, name).await?;
+        let found = owners::find(&searched_stores(session), namespace, name).await?;
         let records = Records { store: found.store, ..Records::new(session, namespace, name) };
         Ok((records, found.history))
     }
@@ -67,7 +67,7 @@ impl<'s> Records<'s> {
         name: &str,
         dry_run: bool,
     ) -> Result<(Records<'s>, Vec<Summary>)> {
-        let searched = searched(session);
+        let searched = searched_stores(session);
         let found = owners::find(&searched, namespace, name);
         let guarded = owners::find_first(&session.excluded_stores, namespace, name);
         let (found, guarded) = futures::join!(found, guarded);

@@ -1,73 +1,82 @@
-//! How operations report what happens while they run.
+//! Who receives what operations report while they run.
 
-#[cfg(feature = "cluster")]
-use pintle_cluster::{logs::LogSource, wait::PodProgress};
-#[cfg(feature = "cluster")]
-use pintle_objects::ObjectId;
 use pintle_tree::LogLine;
 
 use crate::Result;
+use crate::progress::{Message, MessageKind, Progress};
 
-/// The readiness of an object that is waited for.
-#[cfg(feature = "cluster")]
-#[derive(Clone, Copy, Debug)]
-pub struct ObjectProgress<'a> {
-    /// The object.
-    pub id: &'a ObjectId,
-    /// The state in one word, such as `InProgress` or `Current`.
-    pub state: &'a str,
-    /// Why the object is not ready yet, or what happened to it; a sentence for users.
-    pub message: &'a str,
-    /// Its pods that are not ready.
-    pub pods: &'a [PodProgress],
-    /// Whether the wait for this object is over.
-    pub ready: bool,
+/// Receives what an operation reports. The library never prints: the program decides what is shown, and how. Closures are
+/// reporters, too.
+///
+/// ```
+/// use pintle::ops::{CreateRequest, create};
+/// use pintle::{Progress, Session};
+///
+/// let mut warnings = Vec::new();
+/// let mut reporter = |progress| match progress {
+///     Progress::Message(message) => warnings.push(message.line.to_string()),
+///     _ => {}
+/// };
+/// let folder = tempfile::tempdir()?;
+/// create(&Session::offline(), &CreateRequest::new(folder.path(), "web"), &mut reporter)?;
+/// assert!(warnings.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait Reporter: Send {
+    /// Called in the order of what happens, while the operation goes on: what takes long belongs into another task.
+    fn report(&mut self, progress: Progress);
 }
 
-/// Receives the messages of an operation. The library never prints: the program decides what is shown, and how.
-pub trait Reporter: Send {
-    /// An informational message or warning, with the text and attributes of Helm's log lines.
-    fn log(&mut self, line: LogLine);
+impl<F: FnMut(Progress) + Send> Reporter for F {
+    fn report(&mut self, progress: Progress) {
+        self(progress);
+    }
+}
 
-    /// A message that Helm does not have. A program that must produce Helm's exact output drops it.
-    fn log_extra(&mut self, line: LogLine) {
-        self.log(line);
+impl<'r> dyn Reporter + 'r {
+    /// Reports a message that Helm has, too.
+    pub fn log(&mut self, line: LogLine) {
+        self.message(line, MessageKind::Helm);
     }
 
-    /// A warning about an object that the result of the operation lists too. A program that prints the result can drop it.
-    fn log_listed(&mut self, line: LogLine) {
-        self.log(line);
+    /// Reports a message that Helm does not have.
+    pub fn log_extra(&mut self, line: LogLine) {
+        self.message(line, MessageKind::Additional);
     }
 
-    /// The line that Helm logs right before it returns the error. A program that prints the returned error can drop
-    /// it.
-    fn log_failure(&mut self, line: LogLine) {
-        self.log(line);
+    /// Reports a step that is done, as a sentence for users.
+    pub fn progress(&mut self, text: &str) {
+        self.report(Progress::Step(text.to_owned()));
     }
 
-    /// A decision of the operation, with the text and attributes of Helm's debug log: which values are kept, how objects
-    /// are applied, what is created, changed, deleted and left alone. Helm's lines about its internals (storage keys,
-    /// caches, requests) have no equivalent.
-    fn debug(&mut self, message: &'static str, attributes: &[(&'static str, &str)]) {
-        let _ = (message, attributes);
-    }
-
-    /// A step that is done, as a sentence for users.
-    fn progress(&mut self, text: &str) {
-        let _ = text;
-    }
-
-    /// An object that is waited for, or one of its pods, has changed its state.
+    /// Reports a warning about an object that the result of the operation lists, too.
     #[cfg(feature = "cluster")]
-    fn object_progress(&mut self, progress: &ObjectProgress<'_>) {
-        let _ = progress;
+    pub(crate) fn log_listed(&mut self, line: LogLine) {
+        self.message(line, MessageKind::Listed);
     }
 
-    /// A chunk of the log of a hook's container. Chunks are not aligned to lines.
+    /// Reports the line that Helm logs right before it returns the error.
     #[cfg(feature = "cluster")]
-    fn hook_log(&mut self, source: &LogSource, bytes: &[u8]) {
-        let _ = (source, bytes);
+    pub(crate) fn log_failure(&mut self, line: LogLine) {
+        self.message(line, MessageKind::Failure);
     }
+
+    /// Reports a decision of the operation.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn debug(&mut self, message: &'static str, attributes: &[(&'static str, &str)]) {
+        self.report(decision(message, attributes));
+    }
+
+    fn message(&mut self, line: LogLine, kind: MessageKind) {
+        self.report(Progress::Message(Message { line, kind }));
+    }
+}
+
+/// A decision of an operation; see [`Progress::Decision`].
+#[cfg(feature = "cluster")]
+pub(crate) fn decision(message: &'static str, attributes: &[(&'static str, &str)]) -> Progress {
+    let attributes = attributes.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+    Progress::Decision(LogLine { level: pintle_tree::LogLevel::Debug, message: message.into(), attributes })
 }
 
 /// Discards everything.
@@ -75,7 +84,7 @@ pub trait Reporter: Send {
 pub struct Silent;
 
 impl Reporter for Silent {
-    fn log(&mut self, _line: LogLine) {}
+    fn report(&mut self, _progress: Progress) {}
 }
 
 /// Buffers log lines, for stages that run on a thread without access to the operation's reporter.
@@ -85,8 +94,10 @@ pub(crate) struct BufferedReporter(pub(crate) Vec<LogLine>);
 
 #[cfg(any(test, feature = "cluster", feature = "unittest"))]
 impl Reporter for BufferedReporter {
-    fn log(&mut self, line: LogLine) {
-        self.0.push(line);
+    fn report(&mut self, progress: Progress) {
+        if let Progress::Message(message) = progress {
+            self.0.push(message.line);
+        }
     }
 }
 
@@ -102,12 +113,12 @@ pub(crate) async fn run_blocking<T: Send + 'static>(
     stage: impl FnOnce(&mut dyn Reporter) -> Result<T> + Send + 'static,
 ) -> Result<T> {
     let stage = move || {
-        let mut log = BufferedReporter::default();
-        (stage(&mut log), log)
+        let mut reported = Vec::new();
+        (stage(&mut |progress| reported.push(progress)), reported)
     };
     let ended = tokio::task::spawn_blocking(stage).await;
-    let (outcome, log) = ended.map_err(|error| crate::Error::Input(format!("{failure}: {error}")))?;
-    log.0.into_iter().for_each(|line| reporter.log(line));
+    let (outcome, reported) = ended.map_err(|error| crate::Error::Input(format!("{failure}: {error}")))?;
+    reported.into_iter().for_each(|progress| reporter.report(progress));
     outcome
 }
 

@@ -12,8 +12,7 @@ use pintle::cluster::store::NativeStore;
 use pintle::embedded::{self, Embedded};
 use pintle::ops::{InstallRequest, install};
 use pintle::release::{Query, Status};
-use pintle::tree::LogLine;
-use pintle::{DeployOptions, Reporter, Session, Silent, WaitStrategy};
+use pintle::{DeployOptions, Progress, Reporter, Session, Silent, WaitStrategy};
 
 /// Limit for the average install in a release build.
 const MAX_AVERAGE: Duration = Duration::from_millis(10);
@@ -122,12 +121,11 @@ async fn installs_in_a_file_are_there_when_it_is_opened_again() {
 struct HookLogs(std::collections::BTreeMap<String, String>);
 
 impl Reporter for HookLogs {
-    fn log(&mut self, _: LogLine) {}
-
-    fn hook_log(&mut self, source: &LogSource, bytes: &[u8]) {
+    fn report(&mut self, progress: Progress) {
+        let Progress::HookLog { source, bytes } = progress else { return };
         let LogSource { namespace, pod, container, .. } = source;
         let text = self.0.entry(format!("{namespace}/{pod}/{container}")).or_default();
-        text.push_str(&String::from_utf8_lossy(bytes));
+        text.push_str(&String::from_utf8_lossy(&bytes));
     }
 }
 

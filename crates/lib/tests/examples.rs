@@ -1,10 +1,13 @@
 //! Runs the examples of the library.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pintle::cluster::store::NativeStore;
 use pintle::{Session, embedded};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::{TcpListener, TcpStream};
 
 #[allow(dead_code, reason = "its `main` is for people")]
 #[path = "../../../examples/library/events.rs"]
@@ -30,6 +33,9 @@ mod render;
 #[allow(dead_code, reason = "its `main` is for people")]
 #[path = "../../../examples/library/scripts.rs"]
 mod scripts;
+#[allow(dead_code, reason = "its `main` is for people")]
+#[path = "../../../examples/library/server.rs"]
+mod server;
 
 fn examples(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(path)
@@ -98,4 +104,59 @@ async fn a_chart_is_rehearsed() {
 fn images_are_pointed_at_another_registry() {
     let text = relocate::overrides(&examples("charts/web"), "registry.example.com").expect("it renders");
     assert!(text.contains("registry.example.com"), "{text}");
+}
+
+/// Sends a request, and returns the connection.
+async fn request(address: SocketAddr, line: &str, body: &str) -> BufReader<TcpStream> {
+    let mut connection = TcpStream::connect(address).await.expect("it listens");
+    let length = body.len();
+    let head =
+        format!("{line} HTTP/1.1\r\nhost: test\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n");
+    connection.write_all(format!("{head}{body}").as_bytes()).await.expect("it reads");
+    BufReader::new(connection)
+}
+
+async fn answer(address: SocketAddr, line: &str, body: &str) -> String {
+    let mut text = String::new();
+    request(address, line, body).await.read_to_string(&mut text).await.expect("it answers");
+    text
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_server_lists_watches_plans_and_upgrades_releases() {
+    let api = embedded::Embedded::default().open().await.expect("it opens");
+    let cluster = embedded::cluster(&api, "default");
+    let session = Session::new(cluster.clone(), Arc::new(NativeStore::new(cluster)));
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("its address");
+    let serving = tokio::spawn(server::serve(listener, session, examples("charts")));
+    let mut watched = request(address, "GET /watch", "").await.lines();
+    let mut until = async |part: &str| {
+        while let Some(line) = watched.next_line().await.expect("the watch goes on") {
+            if line.contains(part) {
+                return line;
+            }
+        }
+        panic!("the watch has ended before {part:?}");
+    };
+    until("Synced").await;
+    let planned = answer(address, "POST /plan/default/demo/web", "replicaCount: 2").await;
+    assert!(planned.contains("200 OK") && planned.contains("create "), "{planned}");
+    assert!(!answer(address, "GET /releases", "").await.contains("demo"), "a plan changes nothing");
+    // Several at once, on several threads.
+    let [one, two] = ["demo", "other"].map(|name| format!("POST /upgrade/default/{name}/web"));
+    let answers = futures::join!(answer(address, &one, ""), answer(address, &two, "replicaCount: 2"));
+    assert!(answers.0.contains("version 1") && answers.1.contains("version 1"), "{answers:?}");
+    assert!(answer(address, &one, "replicaCount: 3").await.contains("version 2"));
+    let line = until("number: 2").await;
+    assert!(line.contains("Applied") && line.contains("\"demo\""), "{line}");
+    let listed = answer(address, "GET /releases", "").await;
+    assert!(listed.contains("demo deployed\nother deployed\n"), "{listed}");
+    for wrong in
+        ["POST /upgrade/default/demo/..", "POST /plan/default/demo/none", "POST /plan/default/demo/web"]
+    {
+        let refused = answer(address, wrong, "{").await;
+        assert!(refused.contains("400 Bad Request"), "{wrong}: {refused}");
+    }
+    serving.abort();
 }

@@ -431,8 +431,10 @@ fn building_dependencies_is_told_before_and_after() {
 struct LogReporter(Vec<String>);
 
 impl pintle::Reporter for LogReporter {
-    fn log(&mut self, line: pintle_tree::LogLine) {
-        self.0.push(line.to_string());
+    fn report(&mut self, progress: pintle::Progress) {
+        if let pintle::Progress::Message(message) = progress {
+            self.0.push(message.line.to_string());
+        }
     }
 }
 

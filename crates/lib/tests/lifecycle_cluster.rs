@@ -412,8 +412,10 @@ async fn previews_of_the_other_operations_tell_as_much_as_they_do() {
 struct LogReporter(Vec<String>);
 
 impl pintle::Reporter for LogReporter {
-    fn log(&mut self, line: pintle_tree::LogLine) {
-        self.0.push(line.to_string());
+    fn report(&mut self, progress: pintle::Progress) {
+        if let pintle::Progress::Message(message) = progress {
+            self.0.push(message.line.to_string());
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 mod drift;
 mod embedded;
 mod examples;
+mod front_end;
 mod lifecycle;
 mod lifecycle_cluster;
 mod owners;

@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use futures::StreamExt as _;
+use pintle::cluster::logs::LogSource;
 use pintle::ops::{self, dependency, images};
 use pintle::release::Store;
 use pintle::{Lifecycle, OfflineSession, Reporter, Session, Silent};
@@ -54,16 +56,21 @@ fn operations_on_a_cluster_can_be_spawned() {
     spawned(async { ops::init(&any()).await });
     spawned(async { ops::install(&any::<Session>(), &any(), &mut Silent).await });
     spawned(async { ops::list(&any(), &any(), &mut Silent).await });
+    spawned(async { ops::list_page(&any(), &any()).await });
+    spawned(async { ops::logs(&any(), &any(), &mut |_: &LogSource, _: &[u8]| ()).await });
+    spawned(async move { ops::objects(&any(), &name(), &name(), &any()).await });
     spawned(async { ops::plan(&any(), &any(), &mut Silent).await });
     spawned(async { ops::plan_all(&any(), &any::<Vec<ops::PlanRequest>>(), |_| ()).await });
     spawned(async { ops::rollback(&any(), &any(), &mut Silent).await });
     spawned(async move { ops::status(&any(), &name(), &name(), &any(), any(), &mut Silent).await });
+    spawned(async { ops::start(&any(), |_, _| async { any::<pintle::Result<()>>() }).outcome().await });
     spawned(async { ops::stored_labels(&any(), &any()).await });
     spawned(async { ops::template(&any::<Session>(), &any(), &mut Silent).await });
     spawned(async { ops::test(&any(), &any(), &mut Silent).await });
     spawned(async { ops::uninstall(&any(), &any(), &mut Silent).await });
     spawned(async move { ops::unlock(&any(), &name(), &name(), false).await });
     spawned(async { ops::upgrade(&any(), &any(), &mut Silent).await });
+    spawned(async { ops::watch(&any(), &any()).count().await });
     spawned(async { pintle::rehearse::rehearse(&any()).await });
 }
 

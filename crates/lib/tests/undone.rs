@@ -4,8 +4,7 @@
 
 use pintle::ops::{RollbackRequest, history, install, rollback, upgrade};
 use pintle::release::{Status, VersionRef};
-use pintle::tree::LogLine;
-use pintle::{Cancel, Error, ObjectProgress, Reporter, Silent, WaitStrategy};
+use pintle::{Cancel, Error, Progress, Reporter, Silent, WaitStrategy};
 
 use crate::support::{Driver, TestEnv};
 
@@ -24,9 +23,8 @@ impl Impatient {
 }
 
 impl Reporter for Impatient {
-    fn log(&mut self, _line: LogLine) {}
-
-    fn object_progress(&mut self, progress: &ObjectProgress<'_>) {
+    fn report(&mut self, progress: Progress) {
+        let Progress::Readiness(progress) = progress else { return };
         let undoing = self.cancel.is_rolling_back();
         // Once for the operation, and once for its rollback.
         if !progress.ready && self.undoing.len() < self.times && self.undoing.last() != Some(&undoing) {

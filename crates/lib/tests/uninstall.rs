@@ -9,8 +9,7 @@ use pintle::ops::{
     check_rollback_description, history, install, plan, rollback, uninstall, upgrade,
 };
 use pintle::release::{Status, VersionRef};
-use pintle::{Error, ObjectProgress, Reporter, Session, Silent};
-use pintle_tree::LogLine;
+use pintle::{Error, Progress, Reporter, Session, Silent};
 
 use crate::support::{Driver, Gate, TestEnv};
 
@@ -18,8 +17,10 @@ use crate::support::{Driver, Gate, TestEnv};
 struct Lines(Vec<String>);
 
 impl Reporter for Lines {
-    fn log(&mut self, line: LogLine) {
-        self.0.push(line.to_string());
+    fn report(&mut self, progress: Progress) {
+        if let Progress::Message(message) = progress {
+            self.0.push(message.line.to_string());
+        }
     }
 }
 
@@ -147,12 +148,11 @@ struct RefusedFromTheHook {
 }
 
 impl Reporter for RefusedFromTheHook {
-    fn log(&mut self, line: LogLine) {
-        self.lines.log(line);
-    }
-
-    fn object_progress(&mut self, _progress: &ObjectProgress<'_>) {
-        self.gate.refuse_reading("/configmaps/web-extra");
+    fn report(&mut self, progress: Progress) {
+        if matches!(progress, Progress::Readiness(_)) {
+            self.gate.refuse_reading("/configmaps/web-extra");
+        }
+        self.lines.report(progress);
     }
 }
 

@@ -37,6 +37,9 @@ pub use record::{HookRun, Info, PreservedFields, ReleaseVersion, StoredHook};
 pub use selector::Selector;
 pub use source::{ChartSource, SOURCE_FILE};
 pub use status::{HookPhase, Status};
-pub use store::{ObjectOwner, Query, RecordPart, Store, StoreError, StoreFuture, driver_word, newest};
+pub use store::{
+    ObjectOwner, Query, RecordPart, ReleaseHead, Store, StoreChange, StoreChanges, StoreError, StoreFuture,
+    driver_word, newest,
+};
 pub use summary::Summary;
 pub use version_id::{BadVersionRef, VersionId, VersionRef};

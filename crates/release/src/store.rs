@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use futures::future::BoxFuture;
+use futures::stream::BoxStream;
 use pintle_tree::{Map, Node};
 
 use crate::selector::Selector;
@@ -11,6 +12,54 @@ use crate::{Lease, ReleaseVersion, Status, Summary, VersionId};
 
 /// The future that store operations return.
 pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+
+/// A stream of what may have changed in a store.
+pub type StoreChanges = BoxStream<'static, Result<StoreChange, StoreError>>;
+
+/// What may have changed in a store since it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StoreChange {
+    /// A version of this release.
+    Release {
+        /// The namespace of the release.
+        namespace: String,
+        /// The name of the release.
+        name: String,
+    },
+    /// Anything: everything has to be read again.
+    Everything,
+}
+
+/// The newest version of a release, as far as it is known without reading its record.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReleaseHead {
+    /// The namespace of the release.
+    pub namespace: String,
+    /// The name of the release.
+    pub name: String,
+    /// The number of the version.
+    pub number: u64,
+    /// Its status.
+    pub status: Status,
+    /// Its labels: at least the user's.
+    pub labels: BTreeMap<String, String>,
+    /// The summary, in stores where it costs nothing more.
+    pub summary: Option<Box<Summary>>,
+}
+
+impl From<Summary> for ReleaseHead {
+    fn from(summary: Summary) -> Self {
+        ReleaseHead {
+            namespace: summary.namespace.clone(),
+            name: summary.name.clone(),
+            number: summary.number,
+            status: summary.status,
+            labels: summary.labels.clone(),
+            summary: Some(Box::new(summary)),
+        }
+    }
+}
 
 /// Which versions to list.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -155,6 +204,34 @@ pub trait Store: Send + Sync {
     /// The newest version of each release, if it matches: status and labels are compared after the newest was
     /// selected, as in Helm.
     fn latest<'a>(&'a self, query: &'a Query) -> StoreFuture<'a, Vec<Summary>>;
+
+    /// The newest version of every release of a namespace, or of all, with as little of each record as the store can read.
+    fn heads<'a>(&'a self, namespace: Option<&'a str>) -> StoreFuture<'a, Vec<ReleaseHead>> {
+        Box::pin(async move {
+            let query = Query { namespace: namespace.map(str::to_owned), ..Query::default() };
+            Ok(self.latest(&query).await?.into_iter().map(ReleaseHead::from).collect())
+        })
+    }
+
+    /// Summarizes a version; `None` when there is none, or its record cannot be read.
+    fn summary<'a>(
+        &'a self,
+        namespace: &'a str,
+        name: &'a str,
+        number: u64,
+    ) -> StoreFuture<'a, Option<Summary>> {
+        Box::pin(async move {
+            let history = self.history(namespace, name).await?;
+            Ok(history.into_iter().find(|version| version.number == number))
+        })
+    }
+
+    /// Watches the releases of a namespace, or of all. The first item is [`StoreChange::Everything`], and after an error there
+    /// is nothing more. `None` if the store cannot be watched: it has to be read now and then.
+    fn watch(&self, namespace: Option<&str>) -> Option<StoreChanges> {
+        let _ = namespace;
+        None
+    }
 
     /// Deletes a version.
     ///

@@ -4,9 +4,9 @@ mod change;
 
 use std::path::{Path, PathBuf};
 
-use pintle::Reporter;
 use pintle::chart::dependency::{Row, build_order};
 use pintle::repo::DependencySource;
+use pintle::{Progress, Reporter};
 
 use crate::command::{Command, Operands};
 use crate::dependencies::{self, Sources};
@@ -121,7 +121,7 @@ fn for_each(
     sources.with(|source| {
         for chart in &charts {
             if charts.len() > 1 {
-                reporter.progress(&format!("==> {}", chart.display()));
+                reporter.report(Progress::Step(format!("==> {}", chart.display())));
             }
             operation(chart, source, &mut reporter)?;
         }

@@ -32,11 +32,11 @@ struct RowState {
 }
 
 impl RowState {
-    fn new(progress: &ObjectProgress<'_>) -> RowState {
+    fn new(progress: &ObjectProgress) -> RowState {
         let pod = |pod: &PodProgress| (sanitize(&pod.name).into_owned(), one_line(&pod.reason));
         RowState {
             state: sanitize(progress.state).into_owned(),
-            message: one_line(progress.message),
+            message: one_line(&progress.message),
             pods: progress.pods.iter().map(pod).collect(),
             ready: progress.ready,
         }
@@ -59,12 +59,12 @@ impl ProgressTable {
     /// Records the state of an object at the time `now`, and shows it if it has changed.
     pub(crate) fn update(
         &mut self,
-        progress: &ObjectProgress<'_>,
+        progress: &ObjectProgress,
         now: Instant,
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let state = RowState::new(progress);
-        let index = match self.rows.iter().position(|row| row.id == *progress.id) {
+        let index = match self.rows.iter().position(|row| row.id == progress.id) {
             Some(index) if self.rows[index].state == state => return Ok(()),
             // The time since it was first seen goes on.
             Some(index) => {
@@ -212,7 +212,7 @@ mod tests {
         }
 
         /// Sends the progress of an object `seconds` after the start, and returns what is written.
-        fn update(&mut self, seconds: u64, object: &str, state: &str, message: &str) -> String {
+        fn update(&mut self, seconds: u64, object: &str, state: &'static str, message: &str) -> String {
             let (namespace, name) = object.split_once('/').unwrap_or(("shop", object));
             let id = ObjectId::new("apps/v1", "Deployment", namespace, name);
             let pods: Vec<PodProgress> = self
@@ -221,7 +221,7 @@ mod tests {
                 .map(|(name, reason)| PodProgress { name: (*name).into(), reason: (*reason).into() })
                 .collect();
             let ready = state == "Current";
-            let progress = ObjectProgress { id: &id, state, message, pods: &pods, ready };
+            let progress = ObjectProgress { id, state, message: message.to_owned(), pods, ready };
             let mut out = Vec::new();
             self.table.update(&progress, self.after(seconds), &mut out).unwrap();
             String::from_utf8(out).unwrap()

@@ -11,11 +11,11 @@ use std::sync::{Mutex, PoisonError};
 use pintle_objects::{Object, ObjectId};
 use pintle_release::helm::{self, TimestampLabel};
 use pintle_release::{
-    ChartSource, Lease, Query, RecordPart, ReleaseVersion, Store, StoreError, StoreFuture, Summary,
-    driver_word, newest,
+    ChartSource, Lease, Query, RecordPart, ReleaseHead, ReleaseVersion, Store, StoreChanges, StoreError,
+    StoreFuture, Summary, driver_word, newest,
 };
 
-use super::{api, clock};
+use super::{api, changes, clock};
 use crate::cluster::Cluster;
 use crate::discovery::Resource;
 use crate::error::{Error, Result};
@@ -384,6 +384,34 @@ impl<H: RecordKind> Store for HelmStore<H> {
     fn moved_to(&self, namespace: &str, name: &str) -> Option<String> {
         let markers = self.markers.lock().unwrap_or_else(PoisonError::into_inner);
         markers.get(&(namespace.to_owned(), name.to_owned())).cloned()
+    }
+
+    fn heads<'a>(&'a self, namespace: Option<&'a str>) -> StoreFuture<'a, Vec<ReleaseHead>> {
+        Box::pin(async move {
+            let heads = self.newest_heads(namespace.unwrap_or_default()).await;
+            heads.map_err(api::backend_error(H::error_prefix("list: failed to list")))
+        })
+    }
+
+    fn summary<'a>(
+        &'a self,
+        namespace: &'a str,
+        name: &'a str,
+        number: u64,
+    ) -> StoreFuture<'a, Option<Summary>> {
+        Box::pin(async move {
+            let key = helm::object_name(name, number);
+            let object = self.cluster.get_by_name(&self.resource, namespace, &key).await;
+            let object = object
+                .map_err(api::backend_error(H::error_prefix(&format!("get: failed to get {key:?}"))))?;
+            Ok(object.as_ref().and_then(listing::summary::<H>))
+        })
+    }
+
+    fn watch(&self, namespace: Option<&str>) -> Option<StoreChanges> {
+        let (cluster, resource) = (self.cluster.clone(), self.resource.clone());
+        let labels = owned_by_helm(None);
+        Some(changes::follow(cluster, resource, namespace, labels, |record| record.label("name")))
     }
 
     fn delete<'a>(&'a self, namespace: &'a str, name: &'a str, number: u64) -> StoreFuture<'a, ()> {

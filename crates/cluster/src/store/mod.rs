@@ -2,6 +2,7 @@
 
 mod api;
 mod application;
+mod changes;
 mod clock;
 mod helm;
 mod native;

@@ -14,16 +14,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pintle_objects::Object;
 use pintle_release::{
-    Lease, ObjectOwner, Query, ReleaseVersion, Status, Store, StoreError, StoreFuture, Summary, VersionId,
-    newest,
+    Lease, ObjectOwner, Query, ReleaseVersion, Status, Store, StoreChanges, StoreError, StoreFuture, Summary,
+    VersionId, newest,
 };
 use pintle_tree::Node;
 
 use self::update::Dependents;
 use super::record::{self, PayloadRef};
-use super::{api, application, payload};
+use super::{api, application, changes, payload};
 use crate::cluster::Cluster;
 use crate::crds;
+use crate::discovery::Resource;
 use crate::error::{Error, Result};
 use crate::read::ListParams;
 
@@ -526,6 +527,15 @@ impl Store for NativeStore {
             let found = self.current(query).await.map_err(api::backend_error("list: failed to list"))?;
             Ok(newest(found, query, |_| true))
         })
+    }
+
+    fn watch(&self, namespace: Option<&str>) -> Option<StoreChanges> {
+        let follow = |resource: Resource, release: fn(&Object) -> Option<&str>| {
+            changes::follow(self.cluster.clone(), resource, namespace, String::new(), release)
+        };
+        let releases = follow(crds::releases(), |release| Some(release.name()));
+        let versions = follow(crds::release_versions(), |version| version.label("name"));
+        Some(changes::join(releases, versions))
     }
 
     fn delete<'a>(&'a self, namespace: &'a str, name: &'a str, number: u64) -> StoreFuture<'a, ()> {

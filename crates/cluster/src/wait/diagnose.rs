@@ -281,8 +281,11 @@ fn age_key(object: &Object) -> (&str, &str) {
 }
 
 /// The pods of a workload's current template, oldest first. Pods of older templates are being replaced and do not
-/// matter.
-pub(super) async fn newest_pods(cluster: &Cluster, workload: &Object) -> Result<Vec<Object>> {
+/// matter. Other kinds have none.
+///
+/// # Errors
+/// When they cannot be listed.
+pub async fn newest_pods(cluster: &Cluster, workload: &Object) -> Result<Vec<Object>> {
     let mut pods = match workload.kind() {
         "Pod" => return Ok(vec![workload.clone()]),
         _ => selected_pods(cluster, workload).await?,
@@ -334,7 +337,10 @@ pub(super) async fn pod_progress(cluster: &Cluster, pods: &[Object]) -> Vec<PodP
 }
 
 /// The events of an object, oldest first.
-async fn events(cluster: &Cluster, object: &Object) -> Result<Vec<Object>> {
+///
+/// # Errors
+/// When they cannot be listed.
+pub async fn events(cluster: &Cluster, object: &Object) -> Result<Vec<Object>> {
     let fields = format!("involvedObject.uid={}", object.uid());
     let selection = ListParams { fields, ..ListParams::default() };
     let resource = Resource::new("", "v1", "Event", "events");
@@ -343,8 +349,8 @@ async fn events(cluster: &Cluster, object: &Object) -> Result<Vec<Object>> {
     Ok(events)
 }
 
-/// When an event was last observed; clients fill different fields.
-fn event_time(event: &Object) -> i64 {
+/// When an event was last observed, in seconds of Unix time; clients fill different fields.
+pub fn event_time(event: &Object) -> i64 {
     let paths: [&[&str]; 5] = [
         &["series", "lastObservedTime"],
         &["lastTimestamp"],

@@ -24,10 +24,10 @@ use std::time::Duration;
 
 use pintle_objects::{Object, ObjectId};
 
-pub use diagnose::Diagnosis;
+pub use diagnose::{Diagnosis, event_time, events, newest_pods};
 pub use failure::FailFastLimits;
 pub use outcome::{PendingObject, Progress, WaitError, WaitFor};
-pub use pods::PodProgress;
+pub use pods::{PodProgress, pod_progress};
 pub use readiness::{
     InvalidExpression, READINESS_FAILURE, READINESS_SUCCESS, Readiness, ReadinessExpressions, ReadinessRules,
     Status, ready, ready_at,

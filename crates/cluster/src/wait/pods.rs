@@ -107,6 +107,13 @@ fn spec<'p>(pod: &'p Object, field: &str, name: &str) -> Option<&'p Node> {
     containers.iter().find(|container| container.get("name").and_then(Node::as_str) == Some(name))
 }
 
+/// Returns why a pod is not ready, with what its events add, oldest first; `None` when it is, has completed, or is being
+/// deleted.
+pub fn pod_progress(pod: &Object, events: &[Object]) -> Option<PodProgress> {
+    let reason = describe(unready(pod)?, events);
+    Some(PodProgress { name: pod.name().to_owned(), reason })
+}
+
 /// Returns the reason in words, with what the events of the pod add. They are oldest first.
 pub(super) fn describe(unready: Unready, events: &[Object]) -> String {
     let last = |reasons: &[&str]| {

@@ -15,6 +15,8 @@ use pintle_tree::{LogLevel, LogLine, Node};
 use super::three_way::ThreeWayState;
 use super::{Deletion, Executor, wait};
 use crate::options::{Method, WaitStrategy};
+use crate::progress::{AppliedObject, ApplyMethod, ObjectChange, Progress};
+use crate::report::decision;
 use crate::{Error, Reporter, Result, Session, crds};
 
 impl Executor<'_> {
@@ -34,9 +36,8 @@ impl Executor<'_> {
         }
         warn_about_order(state, reporter);
         if self.deletion == Deletion::Obsolete {
-            let debug =
-                &mut |message, attributes: &[(&'static str, &str)]| reporter.debug(message, attributes);
-            self.debug_method(state.is_first(), all_new, plan.steps.len(), debug);
+            let report = &mut |progress| reporter.report(progress);
+            self.debug_method(state.is_first(), all_new, plan.steps.len(), report);
         }
         let mut errors = Vec::new();
         let mut begin = 0;
@@ -109,17 +110,18 @@ impl Executor<'_> {
         let mut errors = Vec::new();
         for (step, outcome) in batch.iter().zip(outcomes) {
             match outcome {
-                Ok(written) => self.debug_written(&step.id, written, all_new, &mut |message, attributes| {
-                    reporter.debug(message, attributes);
-                }),
-                Err(error) => errors.push(error),
+                Ok(change) => reporter.report(self.applied(&step.id, change, all_new)),
+                Err(error) => {
+                    reporter.report(Progress::Failed { id: step.id.clone(), reason: error.to_string() });
+                    errors.push(error);
+                }
             }
         }
         errors
     }
 
     /// Applies a step and records what it created.
-    async fn apply_noted(&self, step: &Step<'_>) -> Result<Written> {
+    async fn apply_noted(&self, step: &Step<'_>) -> Result<ObjectChange> {
         let note = |list: &Mutex<Vec<ObjectId>>| lock(list).push(step.id.clone());
         if step.action == Action::Create {
             note(&self.in_flight);
@@ -129,14 +131,14 @@ impl Executor<'_> {
         // `clean_up` looks it up.
         lock(&self.in_flight).retain(|id| *id != step.id);
         let written = outcome?;
-        if written == Written::Created {
+        if written == ObjectChange::Created {
             note(&self.created);
         }
         Ok(written)
     }
 
     /// Applies a step.
-    async fn apply_step(&self, step: &Step<'_>) -> Result<Written> {
+    async fn apply_step(&self, step: &Step<'_>) -> Result<ObjectChange> {
         let mut owned = None;
         if let (Some(desired), Some(owner)) = (step.desired, self.owner().await?) {
             add_owner(owned.insert(desired.clone()), &self.version.namespace, owner);
@@ -155,11 +157,11 @@ impl Executor<'_> {
                 if self.options.wait == WaitStrategy::Watcher {
                     self.written.lock().unwrap_or_else(PoisonError::into_inner).push(written);
                 }
-                Ok(if created { Written::Created } else { Written::Changed })
+                Ok(if created { ObjectChange::Created } else { ObjectChange::Changed })
             }
-            Ok(Applied::Unchanged | Applied::Deleted | Applied::NotFound) => Ok(Written::Unchanged),
+            Ok(Applied::Unchanged | Applied::Deleted | Applied::NotFound) => Ok(ObjectChange::Unchanged),
             Err(error) if step.action == Action::Create => Err(Error::Create(error)),
-            Err(error) => self.recreate(step, error).await.map(|()| Written::Changed),
+            Err(error) => self.recreate(step, error).await.map(|()| ObjectChange::Changed),
         }
     }
 
@@ -231,12 +233,13 @@ impl Executor<'_> {
     }
 
     /// Reports how objects are created.
-    pub(super) fn debug_creation(&self, count: usize, debug: Debug<'_>) {
-        debug("creating resource(s)", &[("resources", &count.to_string())]);
-        self.debug_creation_method(debug);
+    pub(super) fn debug_creation(&self, count: usize, report: Report<'_>) {
+        report(decision("creating resource(s)", &[("resources", &count.to_string())]));
+        self.debug_creation_method(report);
     }
 
-    fn debug_creation_method(&self, debug: Debug<'_>) {
+    fn debug_creation_method(&self, report: Report<'_>) {
+        let mut debug = |message, attributes: &[(&'static str, &str)]| report(decision(message, attributes));
         match self.method {
             Method::ServerSide => debug(
                 "using server-side apply for resource creation",
@@ -246,21 +249,26 @@ impl Executor<'_> {
         }
     }
 
-    /// Reports that an object was created. Helm does so for those that server-side apply created.
-    pub(super) fn debug_created(&self, id: &ObjectId, debug: Debug<'_>) {
-        if self.method == Method::ServerSide {
-            debug("Created resource via patch", &[namespace(id), name(id), ("gvk", &gvk(id))]);
-        }
+    /// What is reported about an object that was applied.
+    pub(super) fn applied(&self, id: &ObjectId, change: ObjectChange, among_new: bool) -> Progress {
+        let method = match self.method {
+            // Even then, new objects are created as the method says.
+            _ if self.options.force_replace && change != ObjectChange::Created => ApplyMethod::Replace,
+            Method::ServerSide => ApplyMethod::ServerSide,
+            Method::ClientSide => ApplyMethod::ClientSide,
+        };
+        Progress::Applied(AppliedObject { id: id.clone(), change, method, among_new })
     }
 
     /// Reports how the objects of a plan are applied, as Helm does before the first of them.
-    fn debug_method(&self, is_first: bool, all_new: bool, count: usize, debug: Debug<'_>) {
+    fn debug_method(&self, is_first: bool, all_new: bool, count: usize, report: Report<'_>) {
         match all_new {
             true if count == 0 => return,
-            true => return self.debug_creation(count, debug),
-            false => self.debug_creation_method(debug),
+            true => return self.debug_creation(count, report),
+            false => self.debug_creation_method(report),
         }
         let (is_first, migrate) = (is_first.to_string(), self.migrate.to_string());
+        let mut debug = |message, attributes: &[(&'static str, &str)]| report(decision(message, attributes));
         match self.method {
             _ if self.options.force_replace => {
                 debug("using resource replace update strategy", &[self.validation()]);
@@ -290,27 +298,6 @@ impl Executor<'_> {
         ("fieldValidationDirective", if self.strict_fields { "Strict" } else { "Ignore" })
     }
 
-    /// Reports what became of an object.
-    fn debug_written(&self, id: &ObjectId, written: Written, all_new: bool, debug: Debug<'_>) {
-        let (namespace, name, kind) = (namespace(id), name(id), ("kind", id.kind.as_str()));
-        match written {
-            Written::Created => {
-                self.debug_created(id, debug);
-                if !all_new {
-                    debug("created a new resource", &[namespace, name, kind]);
-                }
-            }
-            _ if self.options.force_replace => {
-                debug("replace succeeded", &[name, ("initialKind", &id.kind), kind]);
-            }
-            _ if self.method == Method::ServerSide => {
-                debug("Patched resource", &[namespace, name, ("gvk", &gvk(id))]);
-            }
-            Written::Changed => debug("patching resource", &[kind, name, namespace]),
-            Written::Unchanged => debug("no changes detected", &[kind, name]),
-        }
-    }
-
     /// Creates an object that is not part of a plan, such as a hook.
     pub(super) async fn create(&self, object: &Object) -> pintle_cluster::Result<()> {
         let step = Step {
@@ -332,29 +319,8 @@ impl Executor<'_> {
     }
 }
 
-/// Where decisions are reported to; see [`Reporter::debug`].
-type Debug<'a> = &'a mut dyn FnMut(&'static str, &[(&'static str, &str)]);
-
-fn namespace(id: &ObjectId) -> (&'static str, &str) {
-    ("namespace", &id.namespace)
-}
-
-fn name(id: &ObjectId) -> (&'static str, &str) {
-    ("name", &id.name)
-}
-
-/// Group, version and kind, as Go prints them.
-fn gvk(id: &ObjectId) -> String {
-    format!("{}/{}, Kind={}", id.group, id.version, id.kind)
-}
-
-/// What became of an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Written {
-    Created,
-    Changed,
-    Unchanged,
-}
+/// Where decisions are reported to.
+type Report<'a> = &'a mut dyn FnMut(Progress);
 
 /// Sets the release as owner if the object is in the same namespace (owner references cannot cross namespaces). Objects
 /// with a resource policy of `keep` get no owner, because garbage collection would delete them with the release.

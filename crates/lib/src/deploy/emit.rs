@@ -10,6 +10,7 @@ use crate::lifecycle::context;
 use crate::lifecycle::objects::{Documents, Files};
 use crate::ops::DeferredHandlers;
 use crate::options::WaitStrategy;
+use crate::progress::Progress;
 use crate::{Error, Reporter, Result, Session, hook_problems, live, manifest};
 
 /// Emits an event that is not about a release.
@@ -56,6 +57,7 @@ pub(crate) async fn emit_mut(
     if !session.events.listens(event) {
         return Ok(false);
     }
+    reporter.report(Progress::Event(event));
     match emit_and_take_changes(session, event, version, context.clone()).await? {
         None => Ok(false),
         Some(files) => {

@@ -3,9 +3,8 @@
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use pintle_cluster::PropagationPolicy;
 use pintle_cluster::logs::{self, LogSource};
-use pintle_cluster::wait::PodProgress;
 use pintle_hooks::{DeletePolicy, EnvRule, Hook, LogPolicy};
-use pintle_objects::{HookEvent, Object, ObjectId};
+use pintle_objects::{HookEvent, Object};
 use pintle_release::{HookPhase, StoredHook};
 use pintle_tree::LogLine;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -13,7 +12,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use super::{Executor, wait};
 use crate::manifest::hook_source;
 use crate::options::HookLogs;
-use crate::report::ObjectProgress;
+use crate::progress::{Message, MessageKind, ObjectChange, Progress};
 use crate::{Error, Reporter, Result, Silent};
 
 /// The hooks that have run and are not cleaned up yet.
@@ -65,19 +64,6 @@ impl From<Error> for HookFailure {
     }
 }
 
-/// What a running hook reports. It is sent through a channel, because hooks run in parallel and there is only one
-/// reporter.
-pub(super) enum HookUpdate {
-    /// A chunk of a log.
-    Log(LogSource, Vec<u8>),
-    /// The readiness of an object of the hook.
-    Object { id: ObjectId, state: &'static str, message: String, pods: Vec<PodProgress>, ready: bool },
-    /// A log line.
-    Message(LogLine),
-    /// A decision; see [`Reporter::debug`].
-    Debug(&'static str, Vec<(&'static str, String)>),
-}
-
 impl Executor<'_> {
     /// Runs the hooks of an event and cleans up after them.
     pub(super) async fn hooks(
@@ -87,6 +73,9 @@ impl Executor<'_> {
     ) -> Result<()> {
         if !self.options.hooks {
             return Ok(());
+        }
+        if self.version.hooks.iter().any(|hook| hook.events.contains(&event)) {
+            reporter.report(Progress::Stage(crate::Stage::Hooks(event)));
         }
         let outcome = match self.run_hooks(event, reporter).await {
             Ok(results) => self.clean_up_hooks(results, reporter).await,
@@ -160,7 +149,7 @@ impl Executor<'_> {
                 .collect();
             while !running.is_empty() {
                 tokio::select! {
-                    Some(update) = updates.recv() => emit(reporter, update),
+                    Some(progress) = updates.recv() => reporter.report(progress),
                     Some(outcome) = running.next() => outcomes.push(outcome),
                 }
             }
@@ -221,12 +210,7 @@ impl Executor<'_> {
     }
 
     /// Runs a hook from creation to completion.
-    async fn run_one(
-        &self,
-        hook: &Hook,
-        event: HookEvent,
-        updates: UnboundedSender<HookUpdate>,
-    ) -> Result<()> {
+    async fn run_one(&self, hook: &Hook, event: HookEvent, updates: UnboundedSender<Progress>) -> Result<()> {
         if hook.is_deleted(DeletePolicy::BeforeHookCreation) {
             self.delete_hook(hook).await?;
         }
@@ -242,14 +226,21 @@ impl Executor<'_> {
             })?;
             self.set_hook_owner(hook, object).await?;
         }
-        self.debug_creation(objects.len(), &mut |message, attributes| debug(&updates, message, attributes));
+        let mut report = |progress| {
+            // The receiver is dropped only when the operation was cancelled.
+            let _ = updates.send(progress);
+        };
+        self.debug_creation(objects.len(), &mut report);
         for object in &objects {
-            self.create(object).await.map_err(|source| Error::HookCreation {
-                event: event.as_str(),
-                path: hook.path.clone(),
-                cause: Box::new(source.into()),
+            self.create(object).await.map_err(|source| {
+                let _ = updates.send(Progress::Failed { id: object.id(), reason: source.to_string() });
+                Error::HookCreation {
+                    event: event.as_str(),
+                    path: hook.path.clone(),
+                    cause: Box::new(source.into()),
+                }
             })?;
-            self.debug_created(&object.id(), &mut |message, attributes| debug(&updates, message, attributes));
+            let _ = updates.send(self.applied(&object.id(), ObjectChange::Created, true));
         }
         let shows = hook.shows_log(LogPolicy::Failed) || hook.shows_log(LogPolicy::Succeeded);
         let stream = match self.options.logs {
@@ -276,7 +267,7 @@ impl Executor<'_> {
     }
 
     /// Sends the logs of a hook's pods, if its policy asks for it. Missing logs never fail the operation.
-    async fn send_logs(&self, hook: &Hook, policy: LogPolicy, updates: &UnboundedSender<HookUpdate>) {
+    async fn send_logs(&self, hook: &Hook, policy: LogPolicy, updates: &UnboundedSender<Progress>) {
         if self.options.logs == HookLogs::Off || !hook.shows_log(policy) {
             return;
         }
@@ -286,18 +277,17 @@ impl Executor<'_> {
         }
         let mut sink = |source: &LogSource, bytes: &[u8]| {
             // The receiver is dropped only when the operation was cancelled.
-            let _ = updates.send(HookUpdate::Log(source.clone(), bytes.to_vec()));
+            let _ = updates.send(Progress::HookLog { source: source.clone(), bytes: bytes.to_vec() });
         };
         let cluster = &self.session.cluster;
         if !self.options.init_logs {
             if let Err(error) = logs::hook_logs_as_helm(cluster, &id, &mut sink).await {
                 let text = format!("error outputting logs for hook failure: {error}");
-                let _ = updates.send(HookUpdate::Message(LogLine::info(text)));
+                log(updates, LogLine::info(text));
             }
         } else if let Err(error) = logs::hook_logs(cluster, &id, &mut sink).await {
             let attributes = vec![("hook", hook.name.clone()), ("error", error.to_string())];
-            let _ =
-                updates.send(HookUpdate::Message(LogLine::warn("cannot read the log of a hook", attributes)));
+            log(updates, LogLine::warn("cannot read the log of a hook", attributes));
         }
     }
 
@@ -367,32 +357,15 @@ fn is_record_of(stored: &StoredHook, hook: &Hook) -> bool {
     stored.path == hook.path && stored.name == hook.name && stored.kind == hook.kind
 }
 
-/// Reports the updates that are left in the channel.
-/// Sends a decision on its way to the reporter.
-fn debug(updates: &UnboundedSender<HookUpdate>, message: &'static str, attributes: &[(&'static str, &str)]) {
-    let attributes = attributes.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+/// Sends a message on its way to the reporter.
+fn log(updates: &UnboundedSender<Progress>, line: LogLine) {
     // The receiver is dropped only when the operation was cancelled.
-    let _ = updates.send(HookUpdate::Debug(message, attributes));
+    let _ = updates.send(Progress::Message(Message { line, kind: MessageKind::Helm }));
 }
 
-fn drain(updates: &mut UnboundedReceiver<HookUpdate>, reporter: &mut dyn Reporter) {
-    while let Ok(update) = updates.try_recv() {
-        emit(reporter, update);
-    }
-}
-
-fn emit(reporter: &mut dyn Reporter, update: HookUpdate) {
-    match update {
-        HookUpdate::Log(source, bytes) => reporter.hook_log(&source, &bytes),
-        HookUpdate::Object { id, state, message, pods, ready } => {
-            let (id, message, pods) = (&id, &message, &pods);
-            reporter.object_progress(&ObjectProgress { id, state, message, pods, ready });
-        }
-        HookUpdate::Message(line) => reporter.log(line),
-        HookUpdate::Debug(message, attributes) => {
-            let attributes: Vec<(&'static str, &str)> =
-                attributes.iter().map(|(name, value)| (*name, value.as_str())).collect();
-            reporter.debug(message, &attributes);
-        }
+/// Reports what is left in the channel.
+fn drain(updates: &mut UnboundedReceiver<Progress>, reporter: &mut dyn Reporter) {
+    while let Ok(progress) = updates.try_recv() {
+        reporter.report(progress);
     }
 }

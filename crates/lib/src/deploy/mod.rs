@@ -24,6 +24,7 @@ use pintle_release::{Lease, ObjectOwner, ReleaseVersion, Status, StoreError, Sum
 use tokio::sync::OnceCell;
 
 use crate::options::{DeployOptions, Method, WaitStrategy};
+use crate::progress::Progress;
 use crate::records::Records;
 use crate::{Error, Reporter, Result, Session};
 
@@ -235,6 +236,7 @@ impl<'a> Executor<'a> {
         self.hooks(events.before, reporter).await?;
         // Set before the first request: from here on the cluster may have changed, whatever the outcome.
         self.stage = Stage::Applying;
+        reporter.report(Progress::Stage(crate::Stage::Applying));
         let applied = self.apply(state, plan, reporter).await;
         match self.deletion {
             Deletion::Obsolete => {

@@ -11,10 +11,9 @@ use pintle_objects::{Object, ObjectId};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::Executor;
-use super::hooks::HookUpdate;
 use super::three_way::ThreeWayState;
 use crate::options::{DeployOptions, WaitStrategy};
-use crate::report::ObjectProgress;
+use crate::progress::{ObjectProgress, Progress, Stage};
 use crate::{Reporter, Result};
 
 impl Executor<'_> {
@@ -56,6 +55,7 @@ impl Executor<'_> {
         options: WaitOptions,
         reporter: &mut dyn Reporter,
     ) -> Result<()> {
+        reporter.report(Progress::Stage(Stage::Waiting));
         let (sender, watched) = unbounded_channel();
         let watched = self.session.events.listens(LifecycleEvent::Watch).then_some(watched);
         let is_watched = watched.is_some();
@@ -66,13 +66,7 @@ impl Executor<'_> {
         let written = written.iter().filter_map(|written| written.object().ok()).collect();
         let wait = async move {
             let mut observer = |progress: &wait::Progress<'_>| {
-                reporter.object_progress(&ObjectProgress {
-                    id: progress.id,
-                    state: progress.readiness.status.as_str(),
-                    message: &progress.readiness.detail,
-                    pods: progress.pods,
-                    ready: progress.is_done,
-                });
+                reporter.report(object_progress(progress));
                 if is_watched {
                     // The receiver is gone only after a handler failed, which ends the operation anyway.
                     let _ = sender.send(readiness(progress));
@@ -102,6 +96,16 @@ impl Executor<'_> {
         }
         Ok(())
     }
+}
+
+fn object_progress(progress: &wait::Progress<'_>) -> Progress {
+    Progress::Readiness(ObjectProgress {
+        id: progress.id.clone(),
+        state: progress.readiness.status.as_str(),
+        message: progress.readiness.detail.clone(),
+        pods: progress.pods.to_vec(),
+        ready: progress.is_done,
+    })
 }
 
 fn readiness(progress: &wait::Progress<'_>) -> ReadinessInfo {
@@ -140,7 +144,7 @@ pub(super) async fn hook(
     objects: &[Object],
     timeout: Duration,
     stream: bool,
-    updates: &UnboundedSender<HookUpdate>,
+    updates: &UnboundedSender<Progress>,
 ) -> Result<()> {
     let ids: Vec<ObjectId> = objects.iter().map(Object::id).collect();
     let cluster = &executor.session.cluster;
@@ -148,19 +152,13 @@ pub(super) async fn hook(
     let waiter = Waiter::new(cluster, waiting);
     // The receiver is dropped only when the operation was cancelled.
     let mut observer = |progress: &wait::Progress<'_>| {
-        let _ = updates.send(HookUpdate::Object {
-            id: progress.id.clone(),
-            state: progress.readiness.status.as_str(),
-            message: progress.readiness.detail.clone(),
-            pods: progress.pods.to_vec(),
-            ready: progress.is_done,
-        });
+        let _ = updates.send(object_progress(progress));
     };
     let waited = waiter.wait(&ids, &mut observer);
     let outcome = match ids.first() {
         Some(id) if stream => {
             let mut sink = |source: &LogSource, bytes: &[u8]| {
-                let _ = updates.send(HookUpdate::Log(source.clone(), bytes.to_vec()));
+                let _ = updates.send(Progress::HookLog { source: source.clone(), bytes: bytes.to_vec() });
             };
             HookLogs::new(cluster, id).during(waited, &mut sink).await
         }

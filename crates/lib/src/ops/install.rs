@@ -26,7 +26,7 @@ use crate::options::{CrdPolicy, DeployOptions, DryRun, Method, RenderOptions};
 use crate::prepare::{Prepared, RENDER_EVENTS, prepare_for};
 use crate::records::Records;
 use crate::report::run_blocking;
-use crate::{AnySession, Error, OfflineSession, Reporter, Result, Session, input, manifest};
+use crate::{AnySession, Error, OfflineSession, Progress, Reporter, Result, Session, Stage, input, manifest};
 
 /// The hook events of an install, with Helm's error prefixes.
 const EVENTS: HookEvents = HookEvents {
@@ -126,6 +126,7 @@ pub(super) async fn load_blocking(
     request: &InstallRequest,
     reporter: &mut dyn Reporter,
 ) -> Result<(Chart, Map<Node>)> {
+    reporter.report(Progress::Stage(Stage::Loading));
     let request = request.clone();
     run_blocking("loading the chart failed", reporter, move |log| load(&request, log)).await
 }

@@ -62,7 +62,12 @@ pub async fn list(
     found.retain(|version| {
         filter.as_ref().is_none_or(|filter| filter.is_match(version.name.as_bytes()))
             && is_listed(version.status, &request.statuses)
-            && selector.matches(&labels(version))
+            && selector.matches(&selectable_labels(
+                &version.labels,
+                &version.name,
+                version.status,
+                version.number,
+            ))
     });
     sort(&mut found, request);
     let limit = if request.limit == 0 { total } else { request.limit };
@@ -157,7 +162,7 @@ fn add(found: &mut Vec<Summary>, others: Vec<Summary>, all_versions: bool) {
 
 /// Returns whether a status is listed. As in Helm, "all" means all known statuses: a record with an unknown one is
 /// not listed, but can be requested by name.
-fn is_listed(status: Status, wanted: &[Status]) -> bool {
+pub(super) fn is_listed(status: Status, wanted: &[Status]) -> bool {
     if wanted.is_empty() { status != Status::Unknown } else { wanted.contains(&status) }
 }
 
@@ -167,12 +172,17 @@ async fn versions(store: &Arc<dyn Store>, request: &ListRequest, all: bool) -> R
 }
 
 /// Returns the labels for the selector: the user's and those of every record.
-fn labels(version: &Summary) -> BTreeMap<String, String> {
-    let mut labels = version.labels.clone();
-    labels.insert("name".to_owned(), version.name.clone());
+pub(super) fn selectable_labels(
+    labels: &BTreeMap<String, String>,
+    name: &str,
+    status: Status,
+    number: u64,
+) -> BTreeMap<String, String> {
+    let mut labels = labels.clone();
+    labels.insert("name".to_owned(), name.to_owned());
     labels.insert("owner".to_owned(), "helm".to_owned());
-    labels.insert("status".to_owned(), version.status.as_str().to_owned());
-    labels.insert("version".to_owned(), version.number.to_string());
+    labels.insert("status".to_owned(), status.as_str().to_owned());
+    labels.insert("version".to_owned(), number.to_string());
     labels
 }
 

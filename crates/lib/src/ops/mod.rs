@@ -37,10 +37,16 @@ mod lint;
 #[cfg(feature = "cluster")]
 mod list;
 mod locate;
+#[cfg(feature = "cluster")]
+mod logs;
 mod name;
+#[cfg(feature = "cluster")]
+mod objects;
 #[cfg(feature = "registry")]
 mod oci;
 mod package;
+#[cfg(feature = "cluster")]
+mod page;
 #[cfg(feature = "cluster")]
 mod plan;
 #[cfg(feature = "registry")]
@@ -51,6 +57,8 @@ mod schema;
 #[cfg(feature = "lua")]
 mod scripts;
 mod show;
+#[cfg(feature = "cluster")]
+mod start;
 #[cfg(feature = "cluster")]
 mod status;
 mod template;
@@ -66,6 +74,8 @@ mod unittest;
 mod unlock;
 #[cfg(feature = "cluster")]
 mod upgrade;
+#[cfg(feature = "cluster")]
+mod watch;
 
 #[cfg(feature = "cluster")]
 pub use crate::deploy::{KeptObjects, NotOwnedObject, UnverifiedObject};
@@ -113,9 +123,15 @@ pub use lint::{LintRequest, Linted, lint, subchart_folders};
 pub use list::{ListRequest, list};
 #[cfg(feature = "embedded")]
 pub(crate) use locate::load as load_chart;
+#[cfg(feature = "cluster")]
+pub use logs::{LogsRequest, logs};
+#[cfg(feature = "cluster")]
+pub use objects::{ObjectEvent, ObjectStatus, PodStatus, objects};
 #[cfg(feature = "registry")]
 pub use oci::{FetchedChart, PushRequest, fetch_oci_chart, push_oci_chart};
 pub use package::{PackageRequest, package};
+#[cfg(feature = "cluster")]
+pub use page::{PageRequest, ReleasePage, list_page};
 pub use pintle_chart::create::Generation;
 #[cfg(feature = "cluster")]
 pub use plan::{
@@ -131,6 +147,8 @@ pub use schema::{DeriveRequest, check_schema, derive_schema};
 #[cfg(feature = "lua")]
 pub use scripts::{TriedEvent, TryEventRequest, check_scripts, permissions, try_event};
 pub use show::{Shown, show};
+#[cfg(feature = "cluster")]
+pub use start::{ProgressSender, Running, start};
 #[cfg(all(feature = "cluster", feature = "lua"))]
 pub use status::granted_permissions;
 #[cfg(feature = "cluster")]
@@ -146,6 +164,8 @@ pub use unittest::{TestedChart, UnittestHost, UnittestRequest, unittest};
 pub use unlock::{Unlocked, unlock};
 #[cfg(feature = "cluster")]
 pub use upgrade::{UpgradeRequest, Upgraded, ValuesPolicy, upgrade};
+#[cfg(feature = "cluster")]
+pub use watch::{ReleaseChange, WatchRequest, watch};
 
 #[cfg(feature = "cluster")]
 use std::collections::BTreeMap;

@@ -90,7 +90,7 @@ fn add(resources: &mut Vec<(String, Vec<Object>)>, kind: &str, objects: Vec<Obje
 }
 
 /// Returns the objects of a manifest with their API resources.
-async fn read_recorded(
+pub(super) async fn read_recorded(
     cluster: &Cluster,
     manifest: &str,
     namespace: &str,

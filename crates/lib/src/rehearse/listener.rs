@@ -10,7 +10,7 @@ use pintle_lua::Level;
 use pintle_tree::{LogLevel, LogLine};
 
 use super::Severity;
-use crate::{ObjectProgress, Reporter};
+use crate::{MessageKind, Progress, Reporter};
 
 /// Records the log lines and hook logs of an operation.
 #[derive(Default)]
@@ -33,18 +33,18 @@ impl RecordingReporter {
 }
 
 impl Reporter for RecordingReporter {
-    fn log(&mut self, line: LogLine) {
-        self.lines.push(line);
-    }
-
-    fn log_failure(&mut self, _line: LogLine) {}
-
-    fn object_progress(&mut self, _progress: &ObjectProgress<'_>) {}
-
-    fn hook_log(&mut self, source: &LogSource, bytes: &[u8]) {
-        match self.logs.last_mut().filter(|(last, _)| last == source) {
-            Some((_, text)) => text.extend_from_slice(bytes),
-            None => self.logs.push((source.clone(), bytes.to_vec())),
+    fn report(&mut self, progress: Progress) {
+        match progress {
+            Progress::Message(message) if message.kind != MessageKind::Failure => {
+                self.lines.push(message.line)
+            }
+            Progress::HookLog { source, bytes } => {
+                match self.logs.last_mut().filter(|(last, _)| *last == source) {
+                    Some((_, text)) => text.extend_from_slice(&bytes),
+                    None => self.logs.push((source, bytes)),
+                }
+            }
+            _ => {}
         }
     }
 }

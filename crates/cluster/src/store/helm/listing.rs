@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use pintle_objects::Object;
 use pintle_release::helm;
-use pintle_release::{Query, Selector, Summary, newest};
+use pintle_release::{Query, ReleaseHead, Selector, Summary, newest};
 use pintle_tree::{Node, json};
 
 use super::record_kind::RecordKind;
@@ -120,6 +120,29 @@ impl<H: RecordKind> HelmStore<H> {
     /// Remembers the markers that a list has found.
     fn note_markers(&self, markers: Vec<Marker>) {
         self.markers.lock().unwrap_or_else(PoisonError::into_inner).extend(markers);
+    }
+
+    /// The newest version of each release, by the labels of its record alone.
+    pub(super) async fn newest_heads(&self, namespace: &str) -> Result<Vec<ReleaseHead>> {
+        let heads = self.list_metadata(namespace, owned_by_helm(None)).await?;
+        let mut newest: BTreeMap<(String, String), ReleaseHead> = BTreeMap::new();
+        for head in heads {
+            let Some(name) = head.label("name") else { continue };
+            let status = pintle_release::Status::parse(head.label("status").unwrap_or_default());
+            let found = ReleaseHead {
+                namespace: head.namespace().to_owned(),
+                name: name.to_owned(),
+                number: head.label("version").and_then(|text| text.parse().ok()).unwrap_or(0),
+                status: status.unwrap_or_default(),
+                labels: labels(&head),
+                summary: None,
+            };
+            let key = (found.namespace.clone(), found.name.clone());
+            if newest.get(&key).is_none_or(|known| known.number < found.number) {
+                newest.insert(key, found);
+            }
+        }
+        Ok(newest.into_values().collect())
     }
 
     /// The newest matching version of each release.
