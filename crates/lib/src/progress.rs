@@ -20,13 +20,13 @@ pub enum Progress {
     /// A decision of the operation, with the text and attributes of Helm's debug log: which values are kept, how objects
     /// are applied, what is left alone. Helm's lines about its internals (storage keys, caches, requests) have no equivalent.
     Decision(LogLine),
-    /// The handlers of a lifecycle event are about to be called.
+    /// Handlers of a lifecycle event that may change objects are about to be called.
     #[cfg(feature = "cluster")]
     Event(pintle_events::Event),
     /// The API server has answered for an object.
     #[cfg(feature = "cluster")]
     Applied(AppliedObject),
-    /// An object could not be applied.
+    /// An object could not be applied or deleted.
     #[cfg(feature = "cluster")]
     Failed {
         /// The object.
@@ -112,6 +112,8 @@ pub enum ObjectChange {
     Changed,
     /// It was left as it is.
     Unchanged,
+    /// It was deleted, or did not exist any more.
+    Deleted,
 }
 
 /// Who merged a change into a live object.

@@ -322,4 +322,13 @@ async fn the_progress_of_an_operation_is_one_stream_in_order() {
         _ => false,
     };
     assert!(seen.iter().any(created) && seen.iter().any(failed), "{seen:?}");
+    seen.clear();
+    uninstall(&session, &away("web"), &mut |progress| seen.push(progress)).await.unwrap();
+    let deleted = |progress: &Progress| match progress {
+        Progress::Applied(applied) => {
+            applied.id.kind == "ConfigMap" && applied.change == ObjectChange::Deleted
+        }
+        _ => false,
+    };
+    assert!(seen.iter().any(deleted), "{seen:?}");
 }

@@ -33,6 +33,8 @@ fn applied_lines(applied: &AppliedObject) -> Vec<LogLine> {
             let lines = [(by_patch, method == ApplyMethod::ServerSide), (created, !applied.among_new)];
             lines.into_iter().filter(|(_, is_logged)| *is_logged).map(|(line, _)| line).collect()
         }
+        // Helm names what it deletes before it does.
+        (ObjectChange::Deleted, _) => Vec::new(),
         (_, ApplyMethod::Replace) => {
             vec![line("replace succeeded", &[name, ("initialKind", &id.kind), kind])]
         }

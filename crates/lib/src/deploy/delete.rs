@@ -11,6 +11,7 @@ use pintle_plan::{Action, Plan, RESOURCE_POLICY, ownership};
 use super::apply::{lock, outcome};
 use super::build::in_scope;
 use super::{Deletion, Executor, Ownership, wait};
+use crate::progress::{ObjectChange, Progress};
 use crate::{Error, Reporter, Result};
 
 impl Executor<'_> {
@@ -26,7 +27,7 @@ impl Executor<'_> {
             Deletion::Obsolete => {
                 debug_removals(plan, reporter);
                 let removed: Vec<&ObjectId> = removals.map(|step| &step.id).collect();
-                self.delete_obsolete(&removed).await
+                self.delete_obsolete(&removed, reporter).await
             }
             Deletion::Uninstall(cascade) => {
                 let objects: Vec<Object> = removals.filter_map(|step| step.previous.cloned()).collect();
@@ -37,6 +38,9 @@ impl Executor<'_> {
                 let ownership = Ownership::read(&self.session.cluster, &ids, &self.version).await;
                 ownership.log(&self.version.name, reporter);
                 self.deleted = self.delete_in_stages(&ids, stages, cascade, &ownership).await?;
+                for id in &self.deleted {
+                    reporter.report(self.applied(id, ObjectChange::Deleted, false));
+                }
                 self.kept = ownership.kept;
                 Ok(())
             }
@@ -44,7 +48,7 @@ impl Executor<'_> {
     }
 
     /// Deletes objects of the earlier version, each with Helm's text for an error.
-    async fn delete_obsolete(&self, removed: &[&ObjectId]) -> Result<()> {
+    async fn delete_obsolete(&self, removed: &[&ObjectId], reporter: &mut dyn Reporter) -> Result<()> {
         self.check_lease().await?;
         let results = run_concurrently(removed, |id| {
             async move {
@@ -55,6 +59,12 @@ impl Executor<'_> {
             .boxed()
         })
         .await;
+        for (id, result) in removed.iter().zip(&results) {
+            reporter.report(match result {
+                Ok(_) => self.applied(id, ObjectChange::Deleted, false),
+                Err(error) => Progress::Failed { id: (*id).clone(), reason: error.to_string() },
+            });
+        }
         outcome(results.into_iter().filter_map(Result::err).collect(), " && ")
     }
 

@@ -54,6 +54,9 @@ pub struct Running<T> {
 /// # Ok(())
 /// # }
 /// ```
+///
+/// # Panics
+/// Outside of a tokio runtime.
 pub fn start<T, F>(session: &Session, operation: impl FnOnce(Session, ProgressSender) -> F) -> Running<T>
 where
     T: Send + 'static,
