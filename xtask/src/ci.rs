@@ -128,13 +128,18 @@ pub(crate) fn nightly() -> Result<()> {
     Steps::all(false, |steps| {
         steps.run("program", || ci_binary().map(|_| Outcome::Passed))?;
         for (name, version) in [
-            ("e2e on the newest Kubernetes", "1.36"),
-            ("e2e on the Kubernetes between", "1.35"),
+            ("e2e on the newest Kubernetes", "1.37"),
+            ("e2e on Kubernetes 1.36", "1.36"),
+            ("e2e on Kubernetes 1.35", "1.35"),
             ("e2e on the oldest Kubernetes", "1.34"),
         ] {
             steps
                 .run(name, || e2e::run(&["--profile-ci", "--kubernetes", version].map(ToOwned::to_owned)))?;
         }
+        // The newest one is checked by every second run of `ci`.
+        steps.run("contract with Kubernetes 1.36", || {
+            contract::run(&["--kubernetes", "1.36"].map(ToOwned::to_owned))
+        })?;
         steps.run("fuzz", || fuzz::run_all(FUZZ_AT_NIGHT, None))
     })
 }

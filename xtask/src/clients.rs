@@ -9,7 +9,7 @@ use crate::scenarios::{ScenarioRun, ScenarioSuite};
 use crate::steps::Outcome;
 
 const SUITE: ScenarioSuite =
-    ScenarioSuite { name: "clients", package: "cli", module: "clients", level: Level::Node };
+    ScenarioSuite { name: "clients", package: "cli", module: "clients", level: Level::Node, older: &[] };
 
 /// How many scenarios run in parallel; most of the time they wait for the cluster.
 const JOBS: usize = 4;

@@ -8,10 +8,15 @@ use crate::runner::Suite;
 use crate::scenarios::{ScenarioRun, ScenarioSuite};
 use crate::steps::Outcome;
 
-const SUITE: ScenarioSuite =
-    ScenarioSuite { name: "contract", package: "embedded", module: "contract", level: Level::ControlPlane };
+const SUITE: ScenarioSuite = ScenarioSuite {
+    name: "contract",
+    package: "embedded",
+    module: "contract",
+    level: Level::ControlPlane,
+    older: &["1.36"],
+};
 
-/// Runs `contract [--record] [--on NAME] [SCENARIO]`.
+/// Runs `contract [--record] [--on NAME] [--kubernetes VERSION] [SCENARIO]`.
 pub(crate) fn run(arguments: &[String]) -> Result<Outcome> {
     SUITE.run(arguments, run_scenarios)
 }

@@ -77,15 +77,15 @@ cargo xtask TASK
                          rehearse the corpus and compare the findings with docs/contributing/rehearse-report.md
   fuzz [SECONDS [TARGET]]
                          fuzz every target (or one) for SECONDS each
-  cluster up [--level embedded|control-plane|node] [--kubernetes 1.36|1.35|1.34] [--name NAME]
+  cluster up [--level embedded|control-plane|node] [--kubernetes 1.37|1.36|1.35|1.34] [--name NAME]
   cluster down|kubeconfig [--name NAME]
   cluster status|can-run-pods
                          manage a local Kubernetes for tests: a real one, or the embedded API
-  e2e [--on embedded|NAME] [--level control-plane|node] [--kubernetes 1.36|1.35|1.34] [--profile-ci] [--part K/N]
+  e2e [--on embedded|NAME] [--level control-plane|node] [--kubernetes 1.37|1.36|1.35|1.34] [--profile-ci] [--part K/N]
       [--kill-points K/N] [--retry] [--under-load] [FILTER…]
                          start a cluster, run the tests of e2e/ on it, remove it
   registries             build the registries for the tests that copy images
-  contract [--record] [--on NAME] [SCENARIO]
+  contract [--record] [--on NAME] [--kubernetes 1.37|1.36] [SCENARIO]
                          run the contract scenarios of the embedded API on a real API server, or record its responses
   clients [--record] [--on NAME] [SCENARIO]
                          compare the output of kubectl and Helm on the embedded cluster and a real one, or record the latter

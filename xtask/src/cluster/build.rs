@@ -13,15 +13,16 @@ use crate::shell::{cache, output, root};
 /// A Kubernetes that can be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Release {
-    /// The minor version, such as `1.36`.
+    /// The minor version, such as `1.37`.
     pub(crate) minor: &'static str,
     /// The file that pins all its modules.
     modules: &'static str,
 }
 
 /// Newest first.
-pub(crate) const RELEASES: [Release; 3] = [
-    Release { minor: "1.36", modules: "go.mod" },
+pub(crate) const RELEASES: [Release; 4] = [
+    Release { minor: "1.37", modules: "go.mod" },
+    Release { minor: "1.36", modules: "1.36.mod" },
     Release { minor: "1.35", modules: "1.35.mod" },
     Release { minor: "1.34", modules: "1.34.mod" },
 ];
@@ -126,13 +127,13 @@ mod tests {
             let version = release.version().unwrap();
             assert!(version.starts_with(&format!("{}.", release.minor)), "{version}");
         }
-        assert!(Release::named("1.2").unwrap_err().to_string().contains("1.36, 1.35, 1.34"));
+        assert!(Release::named("1.2").unwrap_err().to_string().contains("1.37, 1.36, 1.35, 1.34"));
     }
 
     #[test]
     fn the_server_is_told_its_version() {
-        let flags = linker_flags("1.36.3");
-        assert!(flags.contains("-X k8s.io/component-base/version.gitVersion=v1.36.3 "));
-        assert!(flags.contains("-X k8s.io/client-go/pkg/version.gitMinor=36 "));
+        let flags = linker_flags("1.37.1");
+        assert!(flags.contains("-X k8s.io/component-base/version.gitVersion=v1.37.1 "));
+        assert!(flags.contains("-X k8s.io/client-go/pkg/version.gitMinor=37 "));
     }
 }

@@ -19,7 +19,7 @@ pub(crate) struct Cluster {
     /// Holds everything that the cluster writes.
     pub(crate) folder: PathBuf,
     pub(crate) level: Level,
-    /// The minor version of its Kubernetes, such as `1.36`.
+    /// The minor version of its Kubernetes, such as `1.37`.
     pub(crate) kubernetes: String,
     pub(crate) server: String,
     /// The second octet of its addresses; 0 if it has no network of its own.

@@ -56,7 +56,7 @@ pub(super) fn page(outcomes: &[Rehearsal]) -> String {
     };
     let mut page = String::from(
         "# Rehearsals of the corpus\n\n\
-         `pintle rehearse CHART` for every chart of the corpus, without any values, on Kubernetes 1.36. Made by\n\
+         `pintle rehearse CHART` for every chart of the corpus, without any values, on Kubernetes 1.37. Made by\n\
          `cargo xtask rehearse-report --write`; without `--write` it fails when a rehearsal does not come to an end, or\n\
          when anything below has changed. A test asks a real API server about the same objects (`e2e/tests/rehearse.rs`).\n\n",
     );

@@ -7,7 +7,7 @@ use base64::Engine as _;
 use pintle_time::{Duration, GoTime, RFC3339, Zone};
 use pintle_tree::{Map, Node, Str, with_stack};
 
-use super::go_types::{EmptyEncoding, Field, FieldType, GoType, GoTypes};
+use super::go_types::{EmptyEncoding, Field, FieldType, GoType, GoTypes, is_known};
 use super::raw_json::{RawJson, UniqueList, push_field};
 use crate::quantity::{NOT_A_QUANTITY, Quantity};
 use crate::schema::Schema;
@@ -100,7 +100,7 @@ impl Reader {
             // Decoding continues with an empty value; only the first error is reported.
             let name = self.types.get(number).short_name();
             self.container("struct", raw, &name);
-            return self.types.empty(number);
+            return self.types.empty(number, schema);
         };
         let types = self.types;
         let known = types.get(number);
@@ -111,10 +111,7 @@ impl Reader {
             push_field(&mut self.path, name);
             let is_new = seen.insert(name);
             let child = schema.and_then(|schema| schema.child(name));
-            // The Go types are those of the newest version. A field that the schema does not have is unknown to this
-            // version.
-            let is_known = child.is_some() || schema.is_none_or(|schema| schema.keeps_unknown());
-            match known.field(name).filter(|_| is_known) {
+            match known.field(name).filter(|_| is_known(schema, name)) {
                 None => self.strict.push(format!("unknown field \"{}\"", self.path)),
                 Some((index, field)) => {
                     if !is_new {
@@ -134,7 +131,9 @@ impl Reader {
         let fields = known.fields.iter().zip(found);
         let written = fields
             // Fields are written in the order of the Go struct.
-            .filter_map(|(field, value)| Some((field.name.clone(), value.or_else(|| types.absent(field))?)));
+            .filter_map(|(field, value)| {
+                Some((field.name.clone(), value.or_else(|| types.absent(field, schema))?))
+            });
         Node::Map(written.collect::<Map<Node>>())
     }
 
@@ -157,7 +156,7 @@ impl Reader {
             (Node::Int(value), GoType::Int(_)) => *value == 0,
             (Node::Float(value), _) => *value == 0.0,
             (value, GoType::Struct(number)) if field.absent == EmptyEncoding::OmittedIfZero => {
-                *value == self.types.empty(*number)
+                *value == self.types.empty(*number, schema)
             }
             _ => false,
         };
@@ -171,7 +170,7 @@ impl Reader {
         match (&of.kind, raw) {
             (GoType::Any, raw) => raw.node(),
             // A null inside a list or a map becomes the zero value of the element.
-            (kind, RawJson::Nil) => types.zero(kind),
+            (kind, RawJson::Nil) => types.zero(kind, schema),
             (GoType::Struct(number), RawJson::Map(_)) => self.structure(*number, raw, schema),
             (GoType::Slice(items), RawJson::List(list)) => self.list(items, list, schema),
             (GoType::Map(values), RawJson::Map(entries)) => {

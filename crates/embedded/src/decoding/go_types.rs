@@ -7,6 +7,8 @@ use std::sync::OnceLock;
 
 use pintle_tree::{Map, Node, Str};
 
+use crate::schema::Schema;
+
 static PACKED: &[u8] = include_bytes!("../../tables/go.z");
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,33 +150,42 @@ impl GoTypes {
         &self.structs[number]
     }
 
-    /// The encoding of a struct with no fields set. Terminates, as types contain themselves by pointers only.
-    pub(crate) fn empty(&'static self, number: usize) -> Node {
+    /// The encoding of a struct with no fields set, in the version of `schema`; without one, in the newest version.
+    /// Terminates, as types contain themselves by pointers only.
+    pub(crate) fn empty(&'static self, number: usize, schema: Option<Schema<'_>>) -> Node {
         let fields = self.structs[number].fields.iter();
-        let zeros = fields.filter_map(|field| Some((field.name.clone(), self.absent(field)?)));
+        let zeros = fields.filter_map(|field| Some((field.name.clone(), self.absent(field, schema)?)));
         Node::Map(zeros.collect::<Map<Node>>())
     }
 
-    /// The encoding of a field that is not set.
-    pub(crate) fn absent(&'static self, field: &Field) -> Option<Node> {
+    /// The encoding of a field that is not set, of a struct with this schema.
+    pub(crate) fn absent(&'static self, field: &Field, schema: Option<Schema<'_>>) -> Option<Node> {
         match field.absent {
             EmptyEncoding::Omitted | EmptyEncoding::OmittedIfZero => None,
+            _ if !is_known(schema, &field.name) => None,
             EmptyEncoding::Null => Some(Node::Nil),
-            EmptyEncoding::Zero => Some(self.zero(&field.of.kind)),
+            EmptyEncoding::Zero => {
+                Some(self.zero(&field.of.kind, schema.and_then(|schema| schema.child(&field.name))))
+            }
         }
     }
 
-    pub(crate) fn zero(&'static self, kind: &GoType) -> Node {
+    pub(crate) fn zero(&'static self, kind: &GoType, schema: Option<Schema<'_>>) -> Node {
         match kind {
             GoType::Bool => Node::Bool(false),
             GoType::Int(_) | GoType::Float | GoType::IntOrString => Node::Int(0),
             GoType::Text => "".into(),
             GoType::Quantity => "0".into(),
             GoType::Duration => "0s".into(),
-            GoType::Struct(number) => self.empty(*number),
+            GoType::Struct(number) => self.empty(*number, schema),
             GoType::Bytes | GoType::Time(_) | GoType::Any | GoType::Slice(_) | GoType::Map(_) => Node::Nil,
         }
     }
+}
+
+/// Whether the version of the schema has this field. The Go types are those of the newest version.
+pub(crate) fn is_known(schema: Option<Schema<'_>>, field: &Str) -> bool {
+    schema.is_none_or(|schema| schema.child(field).is_some() || schema.keeps_unknown())
 }
 
 fn read_field(line: &str) -> Option<Field> {
@@ -243,7 +254,8 @@ mod tests {
     fn the_empty_deployment_is_what_go_writes() {
         let types = GoTypes::all();
         let number = types.kind("apps/v1", "Deployment").unwrap();
-        let text = String::from_utf8(pintle_tree::json::write_raw(&types.empty(number)).unwrap()).unwrap();
+        let text =
+            String::from_utf8(pintle_tree::json::write_raw(&types.empty(number, None)).unwrap()).unwrap();
         assert_eq!(
             text,
             r#"{"metadata":{},"spec":{"selector":null,"strategy":{},"template":{"metadata":{},"spec":{"containers":null}}},"status":{}}"#

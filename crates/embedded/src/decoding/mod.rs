@@ -30,7 +30,7 @@ impl<'t> BuiltIn<'t> {
 
     /// The object with no fields set. Comparing with it shows which fields a new object sets.
     pub fn empty(&self) -> Node {
-        GoTypes::all().empty(self.number)
+        GoTypes::all().empty(self.number, Some(self.schema))
     }
 
     /// Decodes JSON.

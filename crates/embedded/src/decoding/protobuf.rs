@@ -211,7 +211,7 @@ fn put(field: &Field, value: Value<'_>, map: &mut Map<Node>, depth: usize) -> Re
                 }
             }
             // An empty value is not encoded in protobuf.
-            let value_node = value_node.unwrap_or_else(|| GoTypes::all().zero(&values.kind));
+            let value_node = value_node.unwrap_or_else(|| GoTypes::all().zero(&values.kind, None));
             let entries = map.entry_or_insert_with(&field.name, Node::empty_map);
             if let Node::Map(entries) = entries {
                 entries.insert(key, value_node);
