@@ -181,7 +181,7 @@ fn requests_of_web_pages_are_rejected() {
 #[test]
 fn it_emulates_the_selected_kubernetes_version() {
     let env = env();
-    for version in ["1.34", "1.35", "1.36"] {
+    for version in ["1.34", "1.35", "1.36", "1.37"] {
         let server = Server::start(&env, &format!("--kube-version {version} --insecure"));
         holds(&server.get("/version"), &["200 OK", &format!("\"gitVersion\":\"v{version}.")]);
         holds(&env.pintle("install a web --wait --kubeconfig config.yaml"), &["exit 0"]);

@@ -129,7 +129,7 @@ fn events_kubernetes_versions_and_permissions_are_offered() {
     ");
     for line in ["rehearse ./web", "cluster serve"] {
         let offered = env.pintle(&format!("__completeNoDesc {line} --kube-version ''"));
-        assert!(offered.contains("\n1.36.") && offered.contains("\n1.34."), "{offered}");
+        assert!(offered.contains("\n1.37.") && offered.contains("\n1.34."), "{offered}");
     }
 }
 

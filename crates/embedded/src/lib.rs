@@ -19,7 +19,7 @@
 //! # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
 //! # runtime.block_on(async {
 //! let store = Store::in_memory(HistoryWindow::default());
-//! let options = Options { catalog: ApiCatalog::for_version("1.36")?, store, clock: Arc::new(SystemClock), seed: 1 };
+//! let options = Options { catalog: ApiCatalog::for_version("1.37")?, store, clock: Arc::new(SystemClock), seed: 1 };
 //! let api = Api::start(options).await?;
 //! let request = http::Request::get("/api/v1/namespaces/default").body(bytes::Bytes::new())?;
 //! assert_eq!(api.call(request).await.status(), 200);

@@ -22,7 +22,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct Embedded {
     /// The file that stores the cluster. Without one, the state is kept in memory and lost at exit.
     pub file: Option<PathBuf>,
-    /// The Kubernetes version to emulate, such as `1.36`; the newest supported one if empty.
+    /// The Kubernetes version to emulate, such as `1.37`; the newest supported one if empty.
     pub kube_version: String,
     /// How fast simulated workloads become ready.
     pub pace: Pace,

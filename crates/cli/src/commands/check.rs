@@ -24,7 +24,7 @@ Kubernetes versions and of CRDs, for deprecated and removed API versions, and by
 and values.yaml does not have are reported too, and the reverse. Findings have the line of the template that wrote what
 is wrong.
 
-    {program} check ./web --kubernetes-version 1.34,1.36 --output github
+    {program} check ./web --kubernetes-version 1.34,1.37 --output github
 
 An operand may also be a file or a directory of rendered objects, or - for standard input:
 

@@ -15,7 +15,7 @@ pub(crate) fn start() -> String {
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {
-            let table = ApiCatalog::for_version("1.36").expect("a version that is there");
+            let table = ApiCatalog::for_version("1.37").expect("a version that is there");
             let store = Store::in_memory(HistoryWindow::default());
             let options = Options { catalog: table, store, clock: Arc::new(SystemClock), seed: 1 };
             let api = Api::start(options).await.expect("it starts");

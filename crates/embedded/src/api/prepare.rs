@@ -8,6 +8,7 @@ use super::meta::{
 };
 use super::{Api, Call, custom_resources};
 use crate::admission::{self, AdmissionContext};
+use crate::schema::Kind;
 use crate::status::{Status, StatusCause};
 use crate::store::key;
 use crate::validation;
@@ -17,7 +18,7 @@ impl Api {
     pub(super) fn prepare_for_create(&self, call: &Call<'_>, object: &mut Node) -> Result<(), Status> {
         set(object, &["metadata", "uid"], self.0.names.uid());
         set(object, &["metadata", "creationTimestamp"], self.timestamp());
-        if call.served.has_generation() {
+        if call.served.has_generation(self.0.catalog.minor()) {
             set(object, &["metadata", "generation"], Node::Int(1));
         }
         // Nodes register themselves with their status.
@@ -74,7 +75,7 @@ impl Api {
         // A binding sets `spec.nodeName` without a new generation, as in the real server.
         if subresource != "binding"
             && spec_changed(live, changed, call.served.is_custom(), has_status)
-            && call.served.has_generation()
+            && call.served.has_generation(self.0.catalog.minor())
         {
             let generation = number_at(live, &["metadata", "generation"]).unwrap_or(0) + 1;
             set(changed, &["metadata", "generation"], Node::Int(generation));
@@ -103,8 +104,8 @@ impl Api {
         if call.target.subresource.as_deref() == Some("binding") {
             return Ok(());
         }
-        let mut causes = new_finalizers(live, changed);
         let kind = call.served.kind(self.0.catalog);
+        let mut causes = new_finalizers(live, changed, kind);
         causes.extend(validation::validate_update(kind, live, changed));
         reject_invalid(call, changed, causes)?;
         // Warnings about an unchanged spec were given when it was created.
@@ -189,7 +190,7 @@ fn reject_invalid(call: &Call<'_>, object: &Node, causes: Vec<StatusCause>) -> R
 }
 
 /// No finalizer can be added to an object that is being deleted.
-fn new_finalizers(live: &Node, changed: &Node) -> Vec<StatusCause> {
+fn new_finalizers(live: &Node, changed: &Node, kind: Kind<'_>) -> Vec<StatusCause> {
     if !is_deleted(live) {
         return Vec::new();
     }
@@ -199,9 +200,10 @@ fn new_finalizers(live: &Node, changed: &Node) -> Vec<StatusCause> {
         "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
         new.join(", ")
     );
-    // The real server validates this twice and reports it twice.
     let cause = StatusCause::forbidden("metadata.finalizers", &detail);
-    if new.is_empty() { Vec::new() } else { vec![cause.clone(), cause] }
+    // The real server validates this twice.
+    let times = if kind.is_validated_declaratively() { 1 } else { 2 };
+    if new.is_empty() { Vec::new() } else { vec![cause; times] }
 }
 
 fn prepare_namespace(object: &mut Node) {

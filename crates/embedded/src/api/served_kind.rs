@@ -69,7 +69,7 @@ impl ServedKind {
     }
 
     /// Whether changes of the spec increment `metadata.generation`.
-    pub(super) fn has_generation(&self) -> bool {
+    pub(super) fn has_generation(&self, minor: u16) -> bool {
         const WITH: [&str; 27] = [
             "PriorityClass",
             "IngressClass",
@@ -101,6 +101,7 @@ impl ServedKind {
         ];
         match self {
             ServedKind::Custom(_) => true,
+            ServedKind::BuiltIn(resource) if resource.kind == "HorizontalPodAutoscaler" => minor >= 37,
             ServedKind::BuiltIn(resource) => WITH.iter().any(|kind| resource.kind == **kind),
         }
     }
@@ -127,6 +128,8 @@ impl ServedKind {
         ];
         match self {
             ServedKind::Custom(_) => false,
+            // `v1alpha3` and `v1beta2` keep what they once allowed.
+            ServedKind::BuiltIn(resource) if resource.kind == "DeviceTaintRule" => resource.version != "v1",
             ServedKind::BuiltIn(resource) => !NOT.iter().any(|kind| resource.kind == **kind),
         }
     }
@@ -171,7 +174,12 @@ impl ServedKind {
             "PodTemplate",
             "ResourcePoolStatusRequest",
         ];
-        matches!(self, ServedKind::BuiltIn(resource) if THESE.iter().any(|kind| resource.kind == **kind))
+        match self {
+            // As for unconditional updates.
+            ServedKind::BuiltIn(resource) if resource.kind == "DeviceTaintRule" => resource.version != "v1",
+            ServedKind::BuiltIn(resource) => THESE.iter().any(|kind| resource.kind == **kind),
+            ServedKind::Custom(_) => false,
+        }
     }
 
     pub(super) fn is_custom(&self) -> bool {

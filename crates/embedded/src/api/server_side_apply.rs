@@ -17,7 +17,7 @@ impl Api {
             let cause = StatusCause::required("fieldManager", "is required for apply patch");
             return Err(Status::invalid("meta.k8s.io", "PatchOptions", "", vec![cause]));
         }
-        let applied = applied(call, options.validation)?;
+        let applied = applied(call, options.validation, self.0.catalog.minor())?;
         if self.0.store.get(&call.key()).is_some() {
             return self.update(call, options, &UpdateSource::Apply(&applied)).await;
         }
@@ -76,21 +76,31 @@ impl Api {
 }
 
 /// Parses the applied configuration, which must set `apiVersion` and `kind`.
-fn applied(call: &Call<'_>, validation: FieldValidation) -> Result<Node, Status> {
-    let tree = pintle_yaml::read_exact(call.body)
-        .map_err(|error| Status::bad_request(format!("error decoding YAML: {error}")))?;
+fn applied(call: &Call<'_>, validation: FieldValidation, minor: u16) -> Result<Node, Status> {
+    // Since 1.37 configurations may be CBOR, too.
+    let format = if minor < 37 { "YAML" } else { "patch" };
+    let tree = pintle_yaml::read_exact(call.body).map_err(|error| {
+        let text = error.to_string();
+        // Since 1.37 YAML is first converted to JSON for the audit log, unless it begins like JSON.
+        let converts = minor >= 37 && !call.body.trim_ascii_start().starts_with(b"{");
+        Status::bad_request(match text.strip_prefix("error converting YAML to JSON: ") {
+            Some(problem) if converts => format!("error encoding patch: {problem}"),
+            _ => format!("error decoding {format}: {text}"),
+        })
+    })?;
     if tree.as_map().is_none() {
         let problem = format!(
             "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
             tree.json_type()
         );
-        let message = format!("error decoding YAML: error unmarshaling JSON: while decoding JSON: {problem}");
+        let message =
+            format!("error decoding {format}: error unmarshaling JSON: while decoding JSON: {problem}");
         return Err(Status::bad_request(message));
     }
     if let (true, Err(error)) = (validation != FieldValidation::Ignore, pintle_yaml::read_strict(call.body)) {
         let text = error.to_string();
         if validation == FieldValidation::Strict {
-            return Err(Status::bad_request(format!("error strict decoding YAML: {text}")));
+            return Err(Status::bad_request(format!("error strict decoding {format}: {text}")));
         }
         text.lines().skip(1).for_each(|line| call.warn(line.trim().to_owned()));
     }

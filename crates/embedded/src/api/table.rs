@@ -19,10 +19,23 @@ pub(super) fn from_object(api: &Api, call: &Call<'_>, object: Node) -> Node {
 
 pub(super) fn from_list(api: &Api, call: &Call<'_>, listing: &Listing, metadata: Node) -> Node {
     let include = call.query.get("includeObject");
-    let rows = listing.objects.iter().map(|object| {
+    let nodes = listing.objects.iter().map(|object| {
         let mut node = object.node();
         call.served.convert_from_storage(&mut node);
-        row(api, &call.served, include, node)
+        node
+    });
+    let nodes: Vec<Node> = nodes.collect();
+    let marks_default = call.served.is("storage.k8s.io", "StorageClass") && api.0.catalog.minor() >= 37;
+    let default = if marks_default { print::default_storage_class(&nodes) } else { None };
+    let rows = nodes.into_iter().enumerate().map(|(index, node)| {
+        let mut row = row(api, &call.served, include, node);
+        if default == Some(index)
+            && let Some(Node::List(cells)) = row.as_map_mut().and_then(|row| row.get_mut("cells"))
+            && let Some(Node::Str(name)) = cells.first_mut()
+        {
+            *name = format!("{name} (default)").into();
+        }
+        row
     });
     let rows: Vec<Node> = rows.collect();
     // The real server sends `rows: null` for an empty list of built-in kinds.
@@ -56,7 +69,7 @@ fn table(metadata: Node, columns: Node, rows: Node) -> Node {
 fn row(api: &Api, served: &ServedKind, include: &str, object: Node) -> Node {
     let now = api.0.clock.now();
     let cells = match served {
-        ServedKind::BuiltIn(resource) => print::cells(resource, &object, now),
+        ServedKind::BuiltIn(resource) => print::cells(resource, api.0.catalog.minor(), &object, now),
         ServedKind::Custom(kind) => {
             let mut cells = vec![Node::from(meta(&object, "name"))];
             cells.extend(

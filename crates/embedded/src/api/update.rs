@@ -170,6 +170,9 @@ impl Api {
         let resource = call.served.resource();
         let (version, name) = (resource.api_version(), resource.kind.to_string());
         let schema = call.served.schema(self.0.catalog);
+        if self.0.catalog.minor() >= 37 && json::read_exact(call.body).is_err() {
+            return Err(Status::bad_request("invalid JSON patch".to_owned()));
+        }
         let patched = match kind {
             "application/json-patch+json" => patch::json_patch(live, call.body)?,
             "application/merge-patch+json" => patch::merge_patch(live, call.body)?,
@@ -238,8 +241,10 @@ impl Api {
         if !uid.is_empty() && !replaced && *existing.meta.uid != *uid.as_bytes() {
             let cause = StatusCause::invalid("metadata.uid", &uid.into(), "field is immutable");
             let (group, kind) = (resource.group.to_str_lossy(), resource.kind.to_str_lossy());
-            // The real server validates this twice and reports it twice.
-            return Err(Status::invalid(&group, &kind, call.name(), vec![cause.clone(), cause]));
+            // The real server validates this twice.
+            let once = call.served.kind(self.0.catalog).is_validated_declaratively();
+            let causes = vec![cause; if once { 1 } else { 2 }];
+            return Err(Status::invalid(&group, &kind, call.name(), causes));
         }
         if !uid.is_empty() && *existing.meta.uid != *uid.as_bytes() {
             let why = format!(

@@ -18,11 +18,11 @@ pub fn apply_defaults(kind: Kind<'_>, object: &mut Node) {
     if kind.custom {
         custom(schema, object);
     } else {
-        built_in(kind.resource, schema, object);
+        built_in(kind.resource, kind.minor, schema, object);
     }
 }
 
-fn built_in(resource: &Resource, schema: Schema<'_>, object: &mut Node) {
+fn built_in(resource: &Resource, minor: u16, schema: Schema<'_>, object: &mut Node) {
     let Some(map) = object.as_map_mut() else { return };
     declared(schema, map, false);
     match (resource.group.as_str().unwrap_or_default(), resource.kind.as_str().unwrap_or_default()) {
@@ -30,9 +30,10 @@ fn built_in(resource: &Resource, schema: Schema<'_>, object: &mut Node) {
         ("", "PodTemplate") => pod::template(map, "template"),
         ("", "ReplicationController") => workload::replication_controller(map),
         ("", "Service") => service::service(map),
-        ("apps", kind) => workload::apps(kind, map),
+        ("apps", kind) => workload::apps(kind, minor, map),
         ("batch", "Job") => workload::job(map),
         ("batch", "CronJob") => workload::cron_job(map),
+        ("storage.k8s.io", kind) => other::storage(kind, minor, map),
         (group, kind) => other::other(group, kind, resource.version.as_str().unwrap_or_default(), map),
     }
 }

@@ -19,7 +19,6 @@ pub(super) fn other(group: &str, kind: &str, version: &str, map: &mut Map<Node>)
             for_each_map(subset, "ports", |port| set_default(port, "protocol", "TCP"))
         }),
         ("autoscaling", _) => autoscaler(version, map),
-        ("storage.k8s.io", kind) => storage(kind, map),
         ("networking.k8s.io", kind) => network(kind, map),
         (RBAC, kind) => access(kind, map),
         ("discovery.k8s.io", "EndpointSlice") => for_each_map(map, "ports", |port| {
@@ -140,7 +139,7 @@ fn autoscaler(version: &str, map: &mut Map<Node>) {
     }
 }
 
-fn storage(kind: &str, map: &mut Map<Node>) {
+pub(super) fn storage(kind: &str, minor: u16, map: &mut Map<Node>) {
     if kind == "StorageClass" {
         set_default(map, "reclaimPolicy", "Delete");
         set_default(map, "volumeBindingMode", "Immediate");
@@ -151,6 +150,10 @@ fn storage(kind: &str, map: &mut Map<Node>) {
         set_default(spec, "attachRequired", true);
         for name in ["podInfoOnMount", "storageCapacity", "requiresRepublish", "seLinuxMount"] {
             set_default(spec, name, false);
+        }
+        // Since 1.37 the feature gate `VolumeLimitScaling` is on.
+        if minor >= 37 {
+            set_default(spec, "preventPodSchedulingIfMissing", false);
         }
         set_default(spec, "fsGroupPolicy", "ReadWriteOnceWithFSType");
         set_default(spec, "volumeLifecycleModes", Node::List(vec!["Persistent".into()]));

@@ -13,6 +13,10 @@ pub(crate) fn container_names() -> [&'static str; 3] {
 pub(super) fn pod(map: &mut Map<Node>) {
     let Some(spec) = map_or_insert(map, "spec") else { return };
     set_default(spec, "enableServiceLinks", true);
+    // Of pods only: templates keep what they say.
+    if matches!(spec.get("terminationGracePeriodSeconds"), Some(Node::Int(..0))) {
+        spec.insert("terminationGracePeriodSeconds".into(), Node::Int(1));
+    }
     let on_host = spec.get("hostNetwork").and_then(Node::as_bool).unwrap_or(false);
     for containers in container_names() {
         for_each_map(spec, containers, |container| {

@@ -5,7 +5,7 @@ use pintle_tree::{Map, Node};
 use super::pod::template;
 use crate::fields::{for_each_map, map_mut, map_of, map_or_insert, set_default, str_of};
 
-pub(super) fn apps(kind: &str, map: &mut Map<Node>) {
+pub(super) fn apps(kind: &str, minor: u16, map: &mut Map<Node>) {
     // `spec.templateGeneration` of extensions/v1beta1 survives as an annotation.
     if kind == "DaemonSet"
         && let Some(annotations) =
@@ -17,7 +17,7 @@ pub(super) fn apps(kind: &str, map: &mut Map<Node>) {
     template(spec, "template");
     match kind {
         "Deployment" => deployment(spec),
-        "StatefulSet" => stateful_set(spec),
+        "StatefulSet" => stateful_set(spec, minor),
         "DaemonSet" => daemon_set(spec),
         "ReplicaSet" => set_default(spec, "replicas", 1_i64),
         _ => {}
@@ -38,7 +38,7 @@ fn deployment(spec: &mut Map<Node>) {
     }
 }
 
-fn stateful_set(spec: &mut Map<Node>) {
+fn stateful_set(spec: &mut Map<Node>, minor: u16) {
     set_default(spec, "podManagementPolicy", "OrderedReady");
     set_default(spec, "replicas", 1_i64);
     set_default(spec, "revisionHistoryLimit", 10_i64);
@@ -52,6 +52,10 @@ fn stateful_set(spec: &mut Map<Node>) {
             && let Some(rolling) = map_mut(strategy, "rollingUpdate")
         {
             set_default(rolling, "partition", 0_i64);
+            // Since 1.37 the feature gate `MaxUnavailableStatefulSet` is on.
+            if minor >= 37 {
+                set_default(rolling, "maxUnavailable", 1_i64);
+            }
         }
     }
     if let Some(policy) = map_or_insert(spec, "persistentVolumeClaimRetentionPolicy") {

@@ -115,7 +115,7 @@ impl ApiCatalog {
         ApiCatalog::nth(0)
     }
 
-    /// The catalog of a version: `1.36`, `v1.36` or `1.36.3`.
+    /// The catalog of a version: `1.37`, `v1.37` or `1.37.1`.
     ///
     /// # Errors
     ///
@@ -163,15 +163,29 @@ impl ApiCatalog {
             }
             _ => {}
         });
+        table.sort_resources();
         table
     }
 
-    /// The full version, such as `1.36.1`.
+    /// Sorts the resources as discovery lists them: by group and version, then by name. In the file, those of several
+    /// versions are merged.
+    fn sort_resources(&mut self) {
+        let groups = &self.groups;
+        self.resources.sort_by_cached_key(|resource| {
+            let group = groups.iter().position(|group| group.name == resource.group);
+            let versions = group.map(|group| &groups[group].versions);
+            let version =
+                versions.and_then(|all| all.iter().position(|version| *version == resource.version));
+            (group, version, resource.plural.clone())
+        });
+    }
+
+    /// The full version, such as `1.37.1`.
     pub fn version(&self) -> &Str {
         &self.version
     }
 
-    /// The minor version: 36 for `1.36`.
+    /// The minor version: 37 for `1.37`.
     pub fn minor(&self) -> u16 {
         let minor = self.version.as_str().and_then(|version| version.split('.').nth(1)?.parse().ok());
         minor.unwrap_or_default()

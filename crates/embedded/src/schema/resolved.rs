@@ -127,6 +127,21 @@ pub struct Kind<'t> {
     pub schema: Option<Schema<'t>>,
     /// Whether it is a custom resource.
     pub custom: bool,
-    /// The minor version of Kubernetes whose rules apply: 36 for `1.36`.
+    /// The minor version of Kubernetes whose rules apply: 37 for `1.37`.
     pub minor: u16,
+}
+
+impl Kind<'_> {
+    /// Whether another server than that of the built-in kinds serves it, as part of the same program.
+    pub fn has_server_of_its_own(&self) -> bool {
+        self.custom
+            || self.resource.group == "apiextensions.k8s.io"
+            || self.resource.group == "apiregistration.k8s.io"
+    }
+
+    /// Whether its objects are also validated with the rules generated from the API types, as those of all built-in kinds
+    /// since 1.37.
+    pub fn is_validated_declaratively(&self) -> bool {
+        self.minor >= 37 && !self.has_server_of_its_own()
+    }
 }

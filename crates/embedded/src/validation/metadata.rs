@@ -32,13 +32,14 @@ pub(super) fn validate(kind: Kind<'_>, object: &Node, errors: &mut ErrorList) {
 /// Validates the metadata of an update. The server runs several checks in a row, each of which reports everything
 /// again.
 pub(super) fn validate_update(kind: Kind<'_>, object: &Node, errors: &mut ErrorList) {
-    let mut once = ErrorList::default();
+    let mut once = ErrorList::new(kind.minor);
     validate(kind, object, &mut once);
     let finalizers: Vec<_> =
         once.causes.iter().filter(|cause| cause.field.starts_with("metadata.finalizers")).cloned().collect();
     once.causes.retain(|cause| !cause.field.starts_with("metadata.finalizers"));
-    // As often as recorded answers of the real server repeat them.
-    let (times, fewer) = if kind.custom { (1, 1) } else { (4, 2) };
+    // Servers of kinds with rules of their own compare the metadata once more.
+    let is_apart = kind.has_server_of_its_own();
+    let (times, fewer) = if is_apart { (3, 1) } else { (4, 2) };
     (0..times).for_each(|_| errors.causes.extend(once.causes.iter().cloned()));
     (0..fewer).for_each(|_| errors.causes.extend(finalizers.iter().cloned()));
 }
@@ -98,20 +99,30 @@ fn annotations(meta: &Node, field: &FieldPath, errors: &mut ErrorList) {
 fn owners(meta: &Node, field: &FieldPath, errors: &mut ErrorList) {
     let field = field.child("ownerReferences");
     let mut controller: Option<String> = None;
-    for owner in list(meta, &["ownerReferences"]) {
+    for (index, owner) in items(meta, "ownerReferences", &FieldPath::root("metadata")) {
+        // Until 1.36, errors did not say which owner they are about.
+        let own = if errors.minor < 37 { field.clone() } else { index };
         let version = text(owner, &["apiVersion"]);
         let parts: Vec<&str> = version.split('/').collect();
         if version.is_empty() || parts.len() > 2 || parts.last().is_none_or(|part| part.is_empty()) {
-            errors.invalid(&field.child("apiVersion"), version, "version must not be empty");
+            let child_path = own.child("apiVersion");
+            match errors.minor {
+                ..37 => errors.invalid(&child_path, version, "version must not be empty"),
+                _ if version.is_empty() => errors.required(&child_path, "must not be empty"),
+                _ => errors.invalid(&child_path, version, "must be <group>/<version> or <version>"),
+            }
         }
         for name in ["kind", "name", "uid"] {
             if text(owner, &[name]).is_empty() {
-                errors.invalid(&field.child(name), "", "must not be empty");
+                match errors.minor {
+                    ..37 => errors.invalid(&own.child(name), "", "must not be empty"),
+                    _ => errors.required(&own.child(name), "must not be empty"),
+                }
             }
         }
         if version == "v1" && text(owner, &["kind"]) == "Event" {
             errors.invalid_formatted(
-                &field,
+                &own,
                 &format_owner(owner),
                 "/v1, Kind=Event is disallowed from being an owner",
             );

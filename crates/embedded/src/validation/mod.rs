@@ -4,6 +4,7 @@
 mod affinity;
 mod container;
 mod custom;
+mod declarative;
 mod metadata;
 mod names;
 mod network;
@@ -34,6 +35,7 @@ pub fn validate_create(kind: Kind<'_>, object: &Node) -> Vec<StatusCause> {
     metadata::validate(kind, object, &mut errors);
     if !kind.custom {
         validate_spec(group, name, object, &mut errors);
+        declarative::validate(kind, None, object, &mut errors);
     }
     if let Some(schema) = kind.schema.filter(|_| kind.custom) {
         errors.causes.extend(custom::validate(schema, object, None));
@@ -53,6 +55,7 @@ pub fn validate_update(kind: Kind<'_>, live: &Node, object: &Node) -> Vec<Status
             validate_spec(group, name, object, &mut errors);
         }
         update::validate(group, name, live, object, &mut errors);
+        declarative::validate(kind, Some(live), object, &mut errors);
     }
     if let Some(schema) = kind.schema.filter(|_| kind.custom) {
         errors.causes.extend(custom::validate(schema, object, Some(live)));

@@ -70,6 +70,21 @@ fn without_fields(spec: Option<&Node>, fields: &[&str]) -> Map<Node> {
 }
 
 fn stateful_set(old: &Node, new: &Node, errors: &mut ErrorList) {
+    if errors.minor >= 37 {
+        let zeros = [
+            ("selector", Node::Nil),
+            ("volumeClaimTemplates", Node::List(Vec::new())),
+            ("serviceName", "".into()),
+            ("podManagementPolicy", "".into()),
+        ];
+        for (name, zero) in zeros {
+            let value = |node: &Node| at(node, &["spec", name]).cloned().unwrap_or_else(|| zero.clone());
+            if value(old) != value(new) {
+                errors.invalid(&FieldPath::root("spec").child(name), value(new), IMMUTABLE);
+            }
+        }
+        return;
+    }
     const MUTABLE: [&str; 7] = [
         "replicas",
         "ordinals",
@@ -211,6 +226,7 @@ fn role(old: &Node, new: &Node, errors: &mut ErrorList) {
         let empty = Node::empty_map();
         let fields = [("apiGroup", "APIGroup"), ("kind", "Kind"), ("name", "Name")];
         let shown = super::format_struct(at(new, &["roleRef"]).unwrap_or(&empty), &fields);
-        errors.invalid_formatted(&FieldPath::root("roleRef"), &shown, "cannot change roleRef");
+        let detail = if errors.minor < 37 { "cannot change roleRef" } else { IMMUTABLE };
+        errors.invalid_formatted(&FieldPath::root("roleRef"), &shown, detail);
     }
 }

@@ -18,7 +18,13 @@ pub(super) fn warnings(kind: Kind<'_>, object: &Node) -> Vec<String> {
             (&["spec", "template"], "spec.template")
         }
         ("", "Service") if minor >= 35 => return service(object),
-        ("apiextensions.k8s.io", "CustomResourceDefinition") => return formats(object, minor),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => {
+            let mut found = formats(object, minor);
+            if minor >= 37 {
+                found.extend(sets_of_structures(object));
+            }
+            return found;
+        }
         ("batch", "CronJob") => {
             (&["spec", "jobTemplate", "spec", "template"], "spec.jobTemplate.spec.template")
         }
@@ -53,13 +59,41 @@ const TEXT_FORMATS: &str = " bsonobjectid uri email hostname ipv4 ipv6 cidr mac 
 /// Unrecognized formats in the schemas of a CustomResourceDefinition.
 fn formats(object: &Node, minor: u16) -> Vec<String> {
     let mut found = Vec::new();
-    let versions = at(object, &["spec", "versions"]).and_then(Node::as_list).unwrap_or_default();
-    for version in versions {
-        if let Some(schema) = at(version, &["schema", "openAPIV3Schema"]) {
-            add_formats(schema, minor, &mut found);
-        }
+    for schema in schemas(object) {
+        add_formats(schema, minor, &mut found);
     }
     found
+}
+
+/// The schemas of the versions of a CustomResourceDefinition.
+fn schemas(object: &Node) -> impl Iterator<Item = &Node> {
+    let versions = at(object, &["spec", "versions"]).and_then(Node::as_list).unwrap_or_default();
+    versions.iter().filter_map(|version| at(version, &["schema", "openAPIV3Schema"]))
+}
+
+/// Lists of objects and of lists that are declared as sets, by type.
+fn sets_of_structures(object: &Node) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    schemas(object).for_each(|schema| add_sets(schema, &mut found));
+    found
+}
+
+fn add_sets(schema: &Node, found: &mut BTreeSet<String>) {
+    let kind = text(schema, &["items", "type"]);
+    if text(schema, &["x-kubernetes-list-type"]) == "set" && matches!(kind, "object" | "array") {
+        found.insert(format!(
+            "x-kubernetes-list-type: set for items of type \"{kind}\" is not supported by server-side apply or CEL validation rules"
+        ));
+    }
+    inner_schemas(schema).for_each(|inner| add_sets(inner, found));
+}
+
+/// The schemas inside a schema.
+fn inner_schemas(schema: &Node) -> impl Iterator<Item = &Node> {
+    let one = ["items", "additionalProperties", "not"].into_iter().filter_map(|key| schema.get(key));
+    let many = ["allOf", "anyOf", "oneOf"].into_iter().filter_map(|key| schema.get(key)?.as_list());
+    let named = schema.get("properties").and_then(Node::as_map);
+    one.chain(many.flatten()).chain(named.into_iter().flat_map(|map| map.values()))
 }
 
 fn add_formats(schema: &Node, minor: u16, found: &mut Vec<String>) {
@@ -77,12 +111,7 @@ fn add_formats(schema: &Node, minor: u16, found: &mut Vec<String>) {
     if !known && !found.contains(&warning) {
         found.push(warning);
     }
-    let one = ["items", "additionalProperties", "not"].into_iter().filter_map(|key| schema.get(key));
-    let many = ["allOf", "anyOf", "oneOf"].into_iter().filter_map(|key| schema.get(key)?.as_list());
-    let named = schema.get("properties").and_then(Node::as_map);
-    for inner in one.chain(many.flatten()).chain(named.into_iter().flat_map(|map| map.values())) {
-        add_formats(inner, minor, found);
-    }
+    inner_schemas(schema).for_each(|inner| add_formats(inner, minor, found));
 }
 
 /// Port names and numbers that occur in several containers.

@@ -204,7 +204,18 @@ fn stateful_set(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
         }
         "RollingUpdate" => {
             if let Some(rolling) = at(strategy, &["rollingUpdate"]) {
-                errors.not_negative(rolling, "partition", &child_path.child("rollingUpdate"));
+                let child_path = child_path.child("rollingUpdate");
+                errors.not_negative(rolling, "partition", &child_path);
+                // Since 1.37 the feature gate `MaxUnavailableStatefulSet` is on; before, the field is dropped.
+                if errors.minor >= 37 {
+                    validate_int_or_percent(rolling, "maxUnavailable", &child_path, errors);
+                    let value = at(rolling, &["maxUnavailable"]).cloned().unwrap_or_default();
+                    // What is not a percentage counts as zero, too.
+                    if !value.is_nil() && int_or_percent(rolling, "maxUnavailable").unwrap_or(0) == 0 {
+                        errors.invalid(&child_path.child("maxUnavailable"), value, "cannot be 0");
+                    }
+                    at_most_100_percent(rolling, "maxUnavailable", &child_path, errors);
+                }
             }
         }
         _ => {
@@ -435,8 +446,11 @@ fn field_error(part: &str, (least, most): (u32, u32)) -> Option<String> {
 
 fn autoscaler(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
     let (least, most) = (int(spec, &["minReplicas"]), int(spec, &["maxReplicas"]).unwrap_or(0));
-    if let Some(least) = least.filter(|least| *least < 1) {
-        errors.invalid(&field.child("minReplicas"), least, "must be greater than or equal to 1");
+    // Since 1.37 the feature gate `HPAScaleToZero` is on.
+    let bound = if errors.minor < 37 { 1 } else { 0 };
+    if let Some(least) = least.filter(|least| *least < bound) {
+        let detail = format!("must be greater than or equal to {bound}");
+        errors.invalid(&field.child("minReplicas"), least, &detail);
     }
     let child_path = field.child("maxReplicas");
     match most {
@@ -475,8 +489,7 @@ fn autoscaler(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
             errors.required(&child_path, "must set either a target raw value or a target utilization");
         }
     }
-    // In addition to the error above, which is due to the feature gate `HPAScaleToZero` being off: the server checks
-    // both.
+    // Before 1.37 in addition to the error above, which is due to the feature gate being off: the server checks both.
     if least == Some(0) && !scales_from_outside {
         let detail =
             "must specify at least one Object or External metric to support scaling to zero replicas";

@@ -19,6 +19,8 @@ pub(crate) struct Case {
     pub(crate) saves: Vec<(String, String)>,
     pub(crate) until: Option<Until>,
     pub(crate) ignored: Vec<String>,
+    /// The first minor version that the scenario is for, if this is its first case.
+    pub(crate) since: Option<u32>,
 }
 
 pub(crate) struct Scenario {
@@ -53,9 +55,24 @@ impl Scenario {
         Scenario { name, path, cases }
     }
 
-    pub(crate) fn answers(&self) -> PathBuf {
-        self.path.with_extension("answers")
+    /// Whether it can be run with an older version.
+    pub(crate) fn is_for(&self, version: &str) -> bool {
+        let since = self.cases.first().and_then(|case| case.since);
+        since.is_none_or(|since| minor(version).is_some_and(|minor| minor >= since))
     }
+
+    /// The recorded answers of the newest version, or those of an older one that differ.
+    pub(crate) fn answers(&self, older: Option<&str>) -> PathBuf {
+        match older {
+            None => self.path.with_extension("answers"),
+            Some(version) => self.path.with_extension(format!("{version}.answers")),
+        }
+    }
+}
+
+/// The number after the dot: 36 of `1.36`.
+fn minor(version: &str) -> Option<u32> {
+    version.split('.').nth(1)?.parse().ok()
 }
 
 /// The sections of a file, each with its title `### TITLE`.
@@ -101,6 +118,9 @@ fn direct(case: &mut Case, directive: &str) {
                 (_, Some((path, value))) => Until::Value(path.to_owned(), value.to_owned()),
                 _ => panic!("{}: wait for what?", case.title),
             });
+        }
+        ["since", version] => {
+            case.since = Some(minor(version).unwrap_or_else(|| panic!("{}: since when?", case.title)));
         }
         ["ignore", ref paths @ ..] => case.ignored.extend(paths.iter().map(|path| (*path).to_owned())),
         _ => panic!("{}: there is no directive `{directive}`", case.title),

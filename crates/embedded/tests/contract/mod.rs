@@ -16,8 +16,12 @@ use std::time::{Duration, Instant};
 use answer::{Answer, Masked, value_at};
 use case::{Case, Scenario, Until, sections};
 use embedded::Embedded;
+use pintle_embedded::schema::ApiCatalog;
 use pintle_tree::{Node, json};
 use real::Real;
+
+/// The versions before the newest one whose answers are recorded, too.
+const RECORDED: [&str; 1] = ["1.36"];
 
 /// The server under test.
 enum Server {
@@ -119,23 +123,52 @@ fn filled(case: &Case, saved: &[(String, String)]) -> Case {
     filled
 }
 
-fn recorded(scenario: &Scenario) -> BTreeMap<String, Masked> {
-    let text = std::fs::read_to_string(scenario.answers()).unwrap_or_default();
+/// The real server's answers of a version. Those of an older one that equal the newest one's are recorded once.
+fn recorded(scenario: &Scenario, older: Option<&str>) -> BTreeMap<String, Masked> {
+    let mut all = read_answers(&scenario.answers(None));
+    if older.is_some() {
+        all.extend(read_answers(&scenario.answers(older)));
+    }
+    all
+}
+
+fn read_answers(path: &Path) -> BTreeMap<String, Masked> {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
     let parts =
         sections(&text).into_iter().map(|(title, text)| (title.trim().to_owned(), Masked::read(text)));
     parts.collect()
 }
 
-fn record(scenario: &Scenario, answers: &[(String, Masked)]) {
-    let parts: Vec<String> =
-        answers.iter().map(|(title, answer)| format!("### {title}\n{}", answer.write())).collect();
-    std::fs::write(scenario.answers(), parts.join("\n")).unwrap();
+fn record(scenario: &Scenario, older: Option<&str>, answers: &[(String, Masked)]) {
+    let newest = if older.is_some() { read_answers(&scenario.answers(None)) } else { BTreeMap::new() };
+    let is_own = |title: &String, answer: &Masked| {
+        let newest = newest.get(title).map(|newest| newest.clone().in_any_order());
+        newest.is_none_or(|newest| newest.difference(&answer.clone().in_any_order()).is_some())
+    };
+    let own = answers.iter().filter(|(title, answer)| is_own(title, answer));
+    let parts: Vec<String> = own.map(|(title, answer)| format!("### {title}\n{}", answer.write())).collect();
+    let path = scenario.answers(older);
+    if parts.is_empty() {
+        if path.exists() {
+            std::fs::remove_file(path).unwrap();
+        }
+        return;
+    }
+    std::fs::write(path, parts.join("\n")).unwrap();
 }
 
-fn open_cases() -> Vec<String> {
+/// The cases that are known to differ; those of an older version begin with it.
+fn open_cases(older: Option<&str>) -> Vec<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/contract/open.txt");
     let text = std::fs::read_to_string(path).unwrap();
-    text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).map(str::to_owned).collect()
+    let names = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let is_older = |line: &&str| line.starts_with(|first: char| first.is_ascii_digit());
+    match older {
+        None => names.filter(|line| !is_older(line)).map(str::to_owned).collect(),
+        Some(version) => {
+            names.filter(|line| line.starts_with(&format!("{version} "))).map(str::to_owned).collect()
+        }
+    }
 }
 
 /// Lists all cases that differ.
@@ -151,23 +184,23 @@ fn write_open_cases(open: &[String], solved: &str, wrong: &str) {
     std::fs::write(path, format!("{head}{}\n", names.join("\n"))).unwrap();
 }
 
-#[test]
-fn the_answers_are_those_of_the_real_server() {
-    let real = Real::from_environment();
+/// Compares the answers of a server with the recorded ones of its version, or records them.
+fn check(server: &Server, older: Option<&str>) {
     let recording = std::env::var_os("PINTLE_CONTRACT_RECORD").is_some();
-    assert!(real.is_some() || !recording, "recording needs PINTLE_CONTRACT_CLUSTER");
-    let against_real = real.is_some();
-    let server = real.map_or_else(|| Server::Embedded(Embedded::start()), Server::Real);
-    let open = if against_real { Vec::new() } else { open_cases() };
+    let against_real = matches!(server, Server::Real(_));
+    assert!(against_real || !recording, "recording needs PINTLE_CONTRACT_CLUSTER");
+    let open = if against_real { Vec::new() } else { open_cases(older) };
     let (mut alike, mut wrong, mut solved) = (0, String::new(), String::new());
-    for scenario in Scenario::all() {
-        let answers = run(&server, &scenario);
+    let is_checked = |scenario: &Scenario| older.is_none_or(|older| scenario.is_for(older));
+    for scenario in Scenario::all().into_iter().filter(is_checked) {
+        let answers = run(server, &scenario);
         if recording {
-            record(&scenario, &answers);
+            record(&scenario, older, &answers);
         }
-        let wanted = recorded(&scenario);
+        let wanted = recorded(&scenario, older);
         for (title, answer) in answers {
-            let name = format!("{}: {title}", scenario.name);
+            let prefix = older.map(|version| format!("{version} ")).unwrap_or_default();
+            let name = format!("{prefix}{}: {title}", scenario.name);
             let difference = match wanted.get(&title) {
                 // More than a second may pass between two cases on a real server.
                 Some(wanted) if against_real => {
@@ -192,4 +225,26 @@ fn the_answers_are_those_of_the_real_server() {
     let count = wrong.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   ")).count();
     assert!(wrong.is_empty(), "{count} cases differ:\n{wrong}");
     assert!(solved.is_empty(), "these are alike now; take them out of open.txt:\n{solved}");
+}
+
+#[test]
+fn the_answers_are_those_of_the_real_server() {
+    let newest = ApiCatalog::newest().version().to_string();
+    match Real::from_environment() {
+        Some(real) => {
+            let older = real.minor.clone().filter(|minor| !newest.starts_with(&format!("{minor}.")));
+            check(&Server::Real(real), older.as_deref());
+        }
+        None => check(&Server::Embedded(Embedded::start(&newest)), None),
+    }
+}
+
+#[test]
+fn older_versions_answer_as_their_real_servers() {
+    if Real::from_environment().is_some() {
+        return;
+    }
+    for version in RECORDED {
+        check(&Server::Embedded(Embedded::start(version)), Some(version));
+    }
 }

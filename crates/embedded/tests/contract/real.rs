@@ -11,6 +11,8 @@ use super::case::Case;
 pub(crate) struct Real {
     server: String,
     keys: PathBuf,
+    /// The minor version of its Kubernetes, such as `1.37`.
+    pub(crate) minor: Option<String>,
 }
 
 impl Real {
@@ -19,8 +21,9 @@ impl Real {
         let folder = PathBuf::from(std::env::var_os("PINTLE_CONTRACT_CLUSTER")?);
         let record = std::fs::read(folder.join("cluster.json")).expect("the cluster is up");
         let record = pintle_tree::json::read(&record).unwrap();
-        let server = record.get("server").unwrap().as_str().unwrap().to_owned();
-        Some(Real { server, keys: folder.join("keys") })
+        let word = |name: &str| record.get(name).and_then(pintle_tree::Node::as_str).map(str::to_owned);
+        let server = word("server").expect("the cluster has an address");
+        Some(Real { server, keys: folder.join("keys"), minor: word("kubernetes") })
     }
 
     pub(crate) fn send(&self, case: &Case) -> Answer {

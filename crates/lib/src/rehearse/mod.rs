@@ -43,7 +43,7 @@ pub struct RehearseRequest {
     pub namespace: String,
     /// The user's values.
     pub values: Vec<ValuesLayer>,
-    /// The Kubernetes version to emulate, such as `1.36`; the newest supported one if empty.
+    /// The Kubernetes version to emulate, such as `1.37`; the newest supported one if empty.
     pub kube_version: String,
     /// Limit of each wait in real time. The embedded cluster settles within moments, so a few seconds are enough.
     pub timeout: Duration,

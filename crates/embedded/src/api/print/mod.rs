@@ -15,14 +15,17 @@ use super::subresource::selector_text;
 use crate::schema::Resource;
 
 pub(super) use json_path::by_path;
+pub(super) use others::default_storage_class;
 
-pub(super) fn cells(resource: &Resource, object: &Node, now: Duration) -> Vec<Node> {
+/// The cells of an object in this minor version of Kubernetes.
+pub(super) fn cells(resource: &Resource, minor: u16, object: &Node, now: Duration) -> Vec<Node> {
     let row = PrintRow { object, now };
     let (group, kind) = (resource.group.to_str_lossy(), resource.kind.to_str_lossy());
     let cells = match (&*group, &*kind) {
         ("", kind) => core::cells(kind, &row),
         ("apps" | "batch" | "autoscaling" | "policy", kind) => workloads::cells(kind, &row),
-        (group, kind) => others::cells(group, kind, &row),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") if minor >= 37 => Some(others::definition(&row)),
+        (group, kind) => others::cells(group, kind, minor, &row),
     };
     // Kinds without printer columns show the creation timestamp.
     cells.unwrap_or_else(|| vec![meta(object, "name").into(), meta(object, "creationTimestamp").into()])

@@ -6,7 +6,7 @@ use super::PrintRow;
 use super::core::{event, load_balancer_addresses, shortened};
 use crate::api::meta::{at, list_at, number_at, text_at};
 
-pub(super) fn cells(group: &str, kind: &str, row: &PrintRow<'_>) -> Option<Vec<Node>> {
+pub(super) fn cells(group: &str, kind: &str, minor: u16, row: &PrintRow<'_>) -> Option<Vec<Node>> {
     let mut cells = vec![row.name()];
     match (group, kind) {
         ("events.k8s.io", "Event") => return Some(event(row)),
@@ -21,7 +21,7 @@ pub(super) fn cells(group: &str, kind: &str, row: &PrintRow<'_>) -> Option<Vec<N
             cells.extend([ranges.join(",").into(), row.age()]);
         }
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => binding(row, &mut cells),
-        ("storage.k8s.io", "StorageClass") => storage_class(row, &mut cells),
+        ("storage.k8s.io", "StorageClass") => storage_class(row, minor, &mut cells),
         ("scheduling.k8s.io", "PriorityClass") => {
             let global = at(row.object, &["globalDefault"]).and_then(Node::as_bool).unwrap_or(false);
             cells.extend([Node::Int(row.number(&["value"])), global.into(), row.age()]);
@@ -53,6 +53,32 @@ pub(super) fn cells(group: &str, kind: &str, row: &PrintRow<'_>) -> Option<Vec<N
         _ => return None,
     }
     Some(cells)
+}
+
+/// A CustomResourceDefinition, which has columns of its own since 1.37.
+pub(super) fn definition(row: &PrintRow<'_>) -> Vec<Node> {
+    let served = list_at(row.object, &["spec", "versions"])
+        .iter()
+        .filter(|version| at(version, &["served"]).and_then(Node::as_bool).unwrap_or_default());
+    let mut versions: Vec<String> = served
+        .map(|version| {
+            let is_stored = at(version, &["storage"]).and_then(Node::as_bool).unwrap_or_default();
+            format!("{}{}", text_at(version, &["name"]), if is_stored { "(storage)" } else { "" })
+        })
+        .collect();
+    versions.sort();
+    let short_names: Vec<&str> =
+        list_at(row.object, &["spec", "names", "shortNames"]).iter().filter_map(Node::as_str).collect();
+    vec![
+        row.name(),
+        row.text(&["spec", "scope"]).into(),
+        versions.join(",").into(),
+        row.text(&["metadata", "creationTimestamp"]).into(),
+        row.text(&["spec", "group"]).into(),
+        row.text(&["spec", "names", "kind"]).into(),
+        short_names.join(",").into(),
+        row.has_condition("Established").into(),
+    ]
 }
 
 fn ingress(row: &PrintRow<'_>, cells: &mut Vec<Node>) {
@@ -109,9 +135,25 @@ fn binding(row: &PrintRow<'_>, cells: &mut Vec<Node>) {
     }
 }
 
-fn storage_class(row: &PrintRow<'_>, cells: &mut Vec<Node>) {
-    let default = "storageclass.kubernetes.io/is-default-class";
-    mark_default(row, default, cells);
+/// The class that claims without one get: of those that are marked, the youngest. Since 1.37 only this one is shown as
+/// the default, and only in lists, where all are known.
+pub(in crate::api) fn default_storage_class(classes: &[Node]) -> Option<usize> {
+    let is_marked = |class: &Node| {
+        ["storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"]
+            .iter()
+            .any(|annotation| text_at(class, &["metadata", "annotations", annotation]) == "true")
+    };
+    let age = |class: &Node| text_at(class, &["metadata", "creationTimestamp"]).to_owned();
+    let name = |class: &Node| text_at(class, &["metadata", "name"]).to_owned();
+    let marked = classes.iter().enumerate().filter(|(_, class)| is_marked(class));
+    let youngest = marked.max_by_key(|(_, class)| (age(class), std::cmp::Reverse(name(class))));
+    youngest.map(|(index, _)| index)
+}
+
+fn storage_class(row: &PrintRow<'_>, minor: u16, cells: &mut Vec<Node>) {
+    if minor < 37 {
+        mark_default(row, "storageclass.kubernetes.io/is-default-class", cells);
+    }
     let expands = at(row.object, &["allowVolumeExpansion"]).and_then(Node::as_bool).unwrap_or(false);
     cells.extend([
         row.text(&["provisioner"]).into(),
