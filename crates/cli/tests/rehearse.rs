@@ -73,7 +73,7 @@ data: {a: one}
 fn changes_of_immutable_fields_are_found() {
     let cases = [
         (JOB, "image: one", "image: two", "Job/once", "field is immutable"),
-        (STATEFUL, "1Gi", "2Gi", "StatefulSet/db", "updates to statefulset spec for fields other than"),
+        (STATEFUL, "1Gi", "2Gi", "StatefulSet/db", "field is immutable"),
         (SERVICE, "10.96.7.7", "10.96.7.8", "Service/web", "may not change once set"),
         (CONFIG, "a: one", "a: two", "ConfigMap/fixed", "field is immutable when `immutable` is set"),
     ];

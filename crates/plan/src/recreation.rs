@@ -88,6 +88,8 @@ fn is_about_immutability(message: &str) -> bool {
         || message.contains("may not be changed")
         || message.contains("updates to")
         || message.contains("may not change once set")
+        // Of the role of a binding, before Kubernetes 1.37.
+        || message.contains("cannot change")
 }
 
 fn changed_below(field: &str, message: &str, live: &Object, desired: &Object) -> Vec<String> {
@@ -142,6 +144,8 @@ mod tests {
             immutable_fields([("spec.selector", "field is immutable")], None, None),
             ["spec.selector"]
         );
+        let role = [("roleRef", "Invalid value: {}: cannot change roleRef")];
+        assert_eq!(immutable_fields(role, None, None), ["roleRef"]);
         assert!(immutable_fields([("spec.ports", "Required value")], None, None).is_empty());
     }
 

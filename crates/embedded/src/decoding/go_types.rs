@@ -249,6 +249,7 @@ fn read_kind(text: &str) -> (GoType, &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schema::ApiCatalog;
 
     #[test]
     fn the_empty_deployment_is_what_go_writes() {
@@ -260,6 +261,18 @@ mod tests {
             text,
             r#"{"metadata":{},"spec":{"selector":null,"strategy":{},"template":{"metadata":{},"spec":{"containers":null}}},"status":{}}"#
         );
+    }
+
+    #[test]
+    fn empty_objects_have_the_fields_of_their_version() {
+        let types = GoTypes::all();
+        let number = types.kind("storage.k8s.io/v1", "CSINode").unwrap();
+        let has_status = |version: &str| {
+            let catalog = ApiCatalog::for_version(version).unwrap();
+            let schema = catalog.schema(catalog.kind("storage.k8s.io", "v1", "CSINode").unwrap());
+            types.empty(number, schema).get("status").is_some()
+        };
+        assert_eq!(["1.37", "1.36", "1.34"].map(has_status), [true, false, false]);
     }
 
     #[test]
@@ -278,9 +291,13 @@ mod tests {
     #[test]
     fn every_kind_that_can_be_created_has_a_go_type() {
         let types = GoTypes::all();
-        for resource in crate::schema::ApiCatalog::newest().resources().iter().filter(|it| it.can("create")) {
-            let kind = resource.kind.to_string();
-            assert!(types.kind(&resource.api_version(), &kind).is_some(), "{}", resource.qualified_name());
+        for version in ApiCatalog::versions() {
+            let catalog = ApiCatalog::for_version(version.as_str().unwrap()).unwrap();
+            for resource in catalog.resources().iter().filter(|it| it.can("create")) {
+                let kind = resource.kind.to_string();
+                let name = resource.qualified_name();
+                assert!(types.kind(&resource.api_version(), &kind).is_some(), "{version} {name}");
+            }
         }
     }
 }
