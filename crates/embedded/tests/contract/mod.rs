@@ -184,8 +184,8 @@ fn write_open_cases(open: &[String], solved: &str, wrong: &str) {
     std::fs::write(path, format!("{head}{}\n", names.join("\n"))).unwrap();
 }
 
-/// Compares the answers of a server with the recorded ones of its version, or records them.
-fn check(server: &Server, older: Option<&str>) {
+/// Compares the answers of a server with the recorded ones of its version, or records them. Returns how many are alike.
+fn check(server: &Server, older: Option<&str>) -> usize {
     let recording = std::env::var_os("PINTLE_CONTRACT_RECORD").is_some();
     let against_real = matches!(server, Server::Real(_));
     assert!(against_real || !recording, "recording needs PINTLE_CONTRACT_CLUSTER");
@@ -219,24 +219,25 @@ fn check(server: &Server, older: Option<&str>) {
     }
     if std::env::var_os("PINTLE_CONTRACT_OPEN").is_some() {
         write_open_cases(&open, &solved, &wrong);
-        return;
+        return alike;
     }
-    println!("{alike} cases are alike, {} are open", open.len());
     let count = wrong.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   ")).count();
     assert!(wrong.is_empty(), "{count} cases differ:\n{wrong}");
     assert!(solved.is_empty(), "these are alike now; take them out of open.txt:\n{solved}");
+    alike
 }
 
 #[test]
 fn the_answers_are_those_of_the_real_server() {
     let newest = ApiCatalog::newest().version().to_string();
-    match Real::from_environment() {
+    let alike = match Real::from_environment() {
         Some(real) => {
             let older = real.minor.clone().filter(|minor| !newest.starts_with(&format!("{minor}.")));
-            check(&Server::Real(real), older.as_deref());
+            check(&Server::Real(real), older.as_deref())
         }
         None => check(&Server::Embedded(Embedded::start(&newest)), None),
-    }
+    };
+    println!("{alike} cases are alike, {} are open", open_cases(None).len());
 }
 
 #[test]
@@ -245,6 +246,7 @@ fn older_versions_answer_as_their_real_servers() {
         return;
     }
     for version in RECORDED {
-        check(&Server::Embedded(Embedded::start(version)), Some(version));
+        let alike = check(&Server::Embedded(Embedded::start(version)), Some(version));
+        println!("{alike} cases are as in Kubernetes {version}");
     }
 }
