@@ -14,7 +14,7 @@ use crate::shell::{cargo, ci_binary, corpus, output, print_line, program, root, 
 use crate::steps::{Outcome, Steps};
 use crate::{
     api, bench, clients, contract, dependencies, e2e, fuzz, go, helm, helm_clients, images_report,
-    instructions, registries, rehearse_report, tidy,
+    instructions, registries, rehearse_report, tidy, unicode,
 };
 
 /// The number of shards of the kill points, the fuzz targets and the tests on each Kubernetes; a CI run has one. Most tests
@@ -90,6 +90,7 @@ pub(crate) fn ci(arguments: &[String]) -> Result<()> {
         steps.run("the library without features", rendering_alone)?;
         // Tests compare with them, and skip what is missing.
         steps.run("registries and Helm", || if_go(|| registries::build().and(helm::helm().map(|_| ()))))?;
+        steps.run("tables of characters", || if_go(|| unicode::run(&[])))?;
         steps.run("tests", || {
             Suite::build(&["--workspace"])?.retry(true).run("tests").map(|_| Outcome::Passed)
         })?;

@@ -65,6 +65,8 @@ impl Client {
         let build = |target: &Path| {
             let mut go = go::command("build", "");
             go.arg("-o").arg(target.join(self.program)).arg(self.package).current_dir(sources);
+            // The Go of the real Helm, whose compiled packages are used again.
+            go.env("GOTOOLCHAIN", helm::TOOLCHAIN);
             go
         };
         go::built(folder.join(self.program), self.program, build)

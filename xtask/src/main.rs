@@ -31,6 +31,7 @@ mod shell;
 mod steps;
 mod tables;
 mod tidy;
+mod unicode;
 
 use std::process::ExitCode;
 
@@ -94,6 +95,7 @@ cargo xtask TASK
   helm-update VERSION [--go TOOLCHAIN] [--report FILE] [--skip SECTION]…
                          build another version of Helm and report what differs from the reference: libraries, help pages,
                          recorded cases, whole charts and scenarios (docs/contributing/following-helm.md)
+  unicode [--write]      compare the tables of characters with those of the reference's Go, or write them
   gen [VERSION …]        generate the tables of built-in kinds (crates/embedded/tables) from real API servers, of all
                          versions or of those that are named
 ";
@@ -120,6 +122,7 @@ fn run() -> Result<()> {
         "ci" => ci::ci(rest),
         "nightly" => ci::nightly(),
         "tidy" => tidy::run(),
+        "unicode" => unicode::run(rest),
         "api" => api::run(rest),
         "dependencies" => dependencies::run(),
         "dist" => dist::run(rest),

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex_syntax::hir::ClassUnicode;
 
 use crate::matching::MAX_REPLACED;
-use crate::syntax::unicode_class;
+use crate::syntax::{Property, characters};
 
 /// What a variable of a template refers to.
 #[derive(Debug, PartialEq, Eq)]
@@ -99,7 +99,11 @@ fn name_length(template: &[u8]) -> usize {
 }
 
 fn is_name_character(character: char) -> bool {
-    static WIDE: LazyLock<ClassUnicode> = LazyLock::new(|| unicode_class(r"[\pL\p{Nd}]"));
+    static WIDE: LazyLock<ClassUnicode> = LazyLock::new(|| {
+        let mut class = characters(Property::Category("L"));
+        class.union(&characters(Property::Category("Nd")));
+        class
+    });
     if character.is_ascii() {
         return character.is_ascii_alphanumeric() || character == '_';
     }

@@ -21,7 +21,9 @@ mod matching;
 mod search_cost;
 mod subject;
 mod syntax;
+mod unicode;
 
 pub use error::{Error, ErrorKind, Result};
 pub use expand::quote_meta;
 pub use matching::{MAX_REPLACED, Regex};
+pub use unicode::ranges_of;

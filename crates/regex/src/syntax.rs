@@ -4,9 +4,10 @@ mod class;
 mod cursor;
 mod escape;
 mod flags;
+mod newer;
 mod node;
 mod parse;
 mod property;
 
-pub(crate) use class::unicode_class;
 pub(crate) use parse::{Pattern, parse};
+pub(crate) use property::{Property, characters, property};

@@ -1,10 +1,11 @@
 //! Camel, snake and kebab case, with the word boundaries of xstrings.
 
 use pintle_gotmpl::{Function, Type};
+use pintle_tree::unicode::is_letter;
 
 use crate::text::text;
 use crate::unicode::{
-    REPLACEMENT, first_rune, is_letter, is_number, is_punctuation, is_upper, runes, to_lower, to_upper,
+    REPLACEMENT, first_rune, is_number, is_punctuation, is_upper, runes, to_lower, to_upper,
 };
 
 /// The functions of this family.

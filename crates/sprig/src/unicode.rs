@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use regex_syntax::hir::{Class, HirKind};
+use pintle_regex::ranges_of;
 
 /// The replacement for bytes that are not UTF-8.
 pub(crate) const REPLACEMENT: char = '\u{fffd}';
@@ -87,40 +87,28 @@ pub(crate) fn to_title(rune: char) -> char {
 
 /// A general category, with the ranges of its characters once they are needed.
 struct Category {
-    pattern: &'static str,
+    name: &'static str,
     ranges: OnceLock<Vec<(char, char)>>,
 }
 
 impl Category {
-    const fn new(pattern: &'static str) -> Self {
-        Category { pattern, ranges: OnceLock::new() }
+    const fn new(name: &'static str) -> Self {
+        Category { name, ranges: OnceLock::new() }
     }
 
     fn contains(&self, rune: char) -> bool {
-        let ranges = self.ranges.get_or_init(|| ranges_of(self.pattern));
+        let ranges =
+            self.ranges.get_or_init(|| ranges_of(self.name).expect("the names are the constants below"));
         let at = ranges.partition_point(|&(_, last)| last < rune);
         ranges.get(at).is_some_and(|&(first, _)| first <= rune)
     }
 }
 
-/// The standard library has no general categories; `regex-syntax` has the tables.
-fn ranges_of(pattern: &str) -> Vec<(char, char)> {
-    let parsed =
-        regex_syntax::parse(pattern).expect("the pattern of a category is one of the constants below");
-    match parsed.into_kind() {
-        HirKind::Class(Class::Unicode(class)) => {
-            class.ranges().iter().map(|range| (range.start(), range.end())).collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
-static UPPER: Category = Category::new(r"\p{Lu}");
-static LOWER: Category = Category::new(r"\p{Ll}");
-static TITLE: Category = Category::new(r"\p{Lt}");
-static LETTER: Category = Category::new(r"\p{L}");
-static NUMBER: Category = Category::new(r"\p{N}");
-static PUNCTUATION: Category = Category::new(r"\p{P}");
+static UPPER: Category = Category::new("Lu");
+static LOWER: Category = Category::new("Ll");
+static TITLE: Category = Category::new("Lt");
+static NUMBER: Category = Category::new("N");
+static PUNCTUATION: Category = Category::new("P");
 
 /// `unicode.IsUpper`.
 pub(crate) fn is_upper(rune: char) -> bool {
@@ -135,11 +123,6 @@ pub(crate) fn is_lower(rune: char) -> bool {
 /// `unicode.IsTitle`.
 pub(crate) fn is_title(rune: char) -> bool {
     !rune.is_ascii() && TITLE.contains(rune)
-}
-
-/// `unicode.IsLetter`.
-pub(crate) fn is_letter(rune: char) -> bool {
-    if rune.is_ascii() { rune.is_ascii_alphabetic() } else { LETTER.contains(rune) }
 }
 
 /// `unicode.IsNumber`.
@@ -158,6 +141,8 @@ pub(crate) fn is_punctuation(rune: char) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use pintle_testkit::unicode::{compare_mapping, compare_set};
+
     use super::*;
 
     #[test]
@@ -168,8 +153,18 @@ mod tests {
     }
 
     #[test]
-    fn categories_are_those_of_go() {
-        assert!(!is_upper('Ⓐ') && is_upper('É'));
-        assert!(is_punctuation('_') && is_punctuation('…') && !is_punctuation('€'));
+    fn all_characters_have_the_cases_that_they_have_in_go() {
+        compare_mapping("upper", to_upper);
+        compare_mapping("lower", to_lower);
+        compare_mapping("title", to_title);
+    }
+
+    #[test]
+    fn all_characters_have_the_category_that_they_have_in_go() {
+        compare_set(r"\p{Lu}", is_upper);
+        compare_set(r"\p{Ll}", is_lower);
+        compare_set(r"\p{Lt}", is_title);
+        compare_set(r"\p{N}", is_number);
+        compare_set(r"\p{P}", is_punctuation);
     }
 }

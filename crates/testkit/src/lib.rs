@@ -1,5 +1,5 @@
 //! Test support: the corpus of real charts and recorded Helm behaviour, text mutation, counted
-//! instructions, pages for users as tests, the real Helm, and skipping of tests.
+//! instructions, pages for users as tests, the real Helm, Go's characters, and skipping of tests.
 //!
 //! The corpus is in `../shared` next to the repository, or where `PINTLE_CORPUS` points. Tests pass without it: those
 //! that need it report that they are skipped.
@@ -10,6 +10,7 @@ pub mod guide;
 mod instructions;
 mod mutation;
 mod reference;
+pub mod unicode;
 
 pub use instructions::{counted_part, instructions};
 pub use mutation::{Random, mutate};

@@ -5,7 +5,7 @@
 //! workspace: cheap to clone, and not necessarily UTF-8, because Go's strings are not.
 //!
 //! This crate knows no chart, no template and no YAML. It holds what all of them have to agree on: the spelling of
-//! numbers ([`number`]), quoting ([`quote`]), JSON ([`json`]), JSONPath ([`jsonpath`]), paths, merging and the grammars of `--set`.
+//! numbers ([`number`]), quoting ([`quote`]), letters ([`unicode`]), JSON ([`json`]), JSONPath ([`jsonpath`]), paths, merging and the grammars of `--set`.
 //!
 //! Start with [`Node`]. Anything tree-shaped can be written by any writer through [`Walk`] and [`Sink`].
 //!
@@ -31,6 +31,7 @@ pub mod set;
 mod stack;
 mod str;
 pub mod suggest;
+pub mod unicode;
 mod value_path;
 mod walk;
 

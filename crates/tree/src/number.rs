@@ -296,27 +296,6 @@ fn parse_hexadecimal_float(text: &str) -> Option<f64> {
     )
 }
 
-/// Whether Go counts `character` as a digit (`unicode.IsDigit`): the decimal digits of all scripts, but no fractions,
-/// superscripts or roman numerals.
-pub fn is_digit(character: char) -> bool {
-    if character.is_ascii() {
-        return character.is_ascii_digit();
-    }
-    let code = u32::from(character);
-    let following = DIGIT_ZEROS.partition_point(|&zero| zero <= code);
-    following > 0 && code - DIGIT_ZEROS[following - 1] < 10
-}
-
-/// The digit zero of each set of decimal digits beyond ASCII. Its nine other digits follow it.
-const DIGIT_ZEROS: [u32; 67] = [
-    0x0660, 0x06f0, 0x07c0, 0x0966, 0x09e6, 0x0a66, 0x0ae6, 0x0b66, 0x0be6, 0x0c66, 0x0ce6, 0x0d66, 0x0de6,
-    0x0e50, 0x0ed0, 0x0f20, 0x1040, 0x1090, 0x17e0, 0x1810, 0x1946, 0x19d0, 0x1a80, 0x1a90, 0x1b50, 0x1bb0,
-    0x1c40, 0x1c50, 0xa620, 0xa8d0, 0xa900, 0xa9d0, 0xa9f0, 0xaa50, 0xabf0, 0xff10, 0x104a0, 0x10d30,
-    0x11066, 0x110f0, 0x11136, 0x111d0, 0x112f0, 0x11450, 0x114d0, 0x11650, 0x116c0, 0x11730, 0x118e0,
-    0x11950, 0x11c50, 0x11d50, 0x11da0, 0x11f50, 0x16a60, 0x16ac0, 0x16b50, 0x1d7ce, 0x1d7d8, 0x1d7e2,
-    0x1d7ec, 0x1d7f6, 0x1e140, 0x1e2f0, 0x1e4f0, 0x1e950, 0x1fbf0,
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -358,12 +337,6 @@ mod tests {
             assert_eq!(format_json(value).as_deref(), Some(text));
         }
         assert_eq!(format_json(f64::NAN), None);
-    }
-
-    #[test]
-    fn digits_are_decimal_digits_only() {
-        assert!(['0', '9', '٣', '９', '𝟿'].into_iter().all(is_digit));
-        assert!(!['a', '²', '½', 'Ⅷ', '/'].into_iter().any(is_digit));
     }
 
     #[test]

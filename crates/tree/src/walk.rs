@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::number::is_digit;
+use crate::unicode::{is_digit, is_letter};
 use crate::{Map, Node, Str, with_stack};
 
 /// The key order that a writer needs.
@@ -160,12 +160,6 @@ fn natural_order_of(
     let (a_number, a_end) = number_from(at, a_length, begun, &a);
     let (b_number, b_end) = number_from(at, b_length, begun, &b);
     a_number.cmp(&b_number).then(a_end.cmp(&b_end)).then(a(at).cmp(&b(at)))
-}
-
-/// Whether `character` is a letter in Go. Rust's alphabetic characters also include roman numerals and letters in
-/// circles and boxes.
-fn is_letter(character: char) -> bool {
-    character.is_alphabetic() && !character.is_numeric() && !matches!(character, 'Ⓐ'..='ⓩ' | '🄰'..='🆉')
 }
 
 fn number_from(start: usize, length: usize, begun: bool, text: &impl Fn(usize) -> char) -> (i64, usize) {

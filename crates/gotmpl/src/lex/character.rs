@@ -1,6 +1,6 @@
 //! Name characters: fast for ASCII, by Go's rules beyond.
 
-use pintle_tree::number::is_digit;
+use pintle_tree::unicode::{is_digit, is_letter};
 
 use crate::printf;
 use crate::value::Value;
@@ -37,10 +37,5 @@ pub(super) fn code_point(character: char) -> String {
 
 /// Whether a character may be part of a name: letters, digits and the underscore.
 pub(super) fn is_alphanumeric(character: char) -> bool {
-    if character.is_ascii() {
-        return character == '_' || character.is_ascii_alphanumeric();
-    }
-    is_digit(character)
-        // Rust's `is_alphabetic` includes letter numbers such as Roman numerals, which are not letters in Go.
-        || (character.is_alphabetic() && !character.is_numeric())
+    character == '_' || is_letter(character) || is_digit(character)
 }

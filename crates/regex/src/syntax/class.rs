@@ -1,11 +1,12 @@
 //! Classes of characters: `[…]`, `\d`, `\pL` and their unions, negations and case foldings.
 
-use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
+use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
 use super::cursor::Cursor;
 use super::escape;
 use super::flags::Flags;
-use super::property::{AsciiRanges, Property, perl_class, posix_class, property};
+use super::newer;
+use super::property::{AsciiRanges, characters, perl_class, posix_class, property};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Reads `[…]`; the cursor is at the bracket.
@@ -127,42 +128,11 @@ fn unicode(cursor: &mut Cursor<'_>, flags: Flags) -> Result<ClassUnicode> {
     let property =
         property(name).ok_or_else(|| Error::new(ErrorKind::InvalidCharRange, cursor.since(start)))?;
     // Folded before it is negated, as in Go; the other order would let `(?i)\P{Lu}` match everything.
-    let mut class = fold(unicode_class(property_pattern(property)), flags.fold_case);
+    let mut class = fold(characters(property), flags.fold_case);
     if negated {
         class.negate();
     }
     Ok(class)
-}
-
-/// The scripts of Unicode 17, which Go 1.27 has and regex-syntax does not have yet.
-const NEWER_SCRIPTS: [(&str, &str); 4] = [
-    ("Beriaerfe", r"[\x{16EA0}-\x{16EB8}\x{16EBB}-\x{16ED3}]"),
-    ("Sidetic", r"[\x{10940}-\x{10959}]"),
-    ("Taiyo", r"[\x{1E6C0}-\x{1E6DE}\x{1E6E0}-\x{1E6F5}\x{1E6FE}-\x{1E6FF}]"),
-    ("Tolongsiki", r"[\x{11DB0}-\x{11DDB}\x{11DE0}-\x{11DE9}]"),
-];
-
-/// The property in the syntax of regex-syntax, which has the tables.
-pub(super) fn property_pattern(property: Property) -> String {
-    match property {
-        Property::Any => r"\p{any}".to_owned(),
-        Property::Assigned => r"\P{Cn}".to_owned(),
-        Property::Ascii => r"\p{ascii}".to_owned(),
-        Property::Surrogate => r"\P{any}".to_owned(),
-        Property::Category(name) => format!(r"\p{{gc={name}}}"),
-        Property::Script(name) => match NEWER_SCRIPTS.iter().find(|(script, _)| *script == name) {
-            Some((_, ranges)) => (*ranges).to_owned(),
-            None => format!(r"\p{{sc={name}}}"),
-        },
-    }
-}
-
-/// Returns the class that a pattern of regex-syntax stands for; empty if the pattern is not a class.
-pub(crate) fn unicode_class(pattern: impl AsRef<str>) -> ClassUnicode {
-    match regex_syntax::parse(pattern.as_ref()).map(regex_syntax::hir::Hir::into_kind) {
-        Ok(HirKind::Class(Class::Unicode(class))) => class,
-        _ => ClassUnicode::empty(),
-    }
 }
 
 fn ascii(ranges: AsciiRanges, negated: bool, flags: Flags) -> ClassUnicode {
@@ -188,6 +158,7 @@ fn fold(mut class: ClassUnicode, wanted: bool) -> ClassUnicode {
     if wanted {
         // Fails only without case tables, and those are compiled in.
         let _ = class.try_case_fold_simple();
+        newer::fold(&mut class);
     }
     class
 }

@@ -1,4 +1,8 @@
-//! The names that `\p{…}` takes, and the named ASCII classes.
+//! The names that `\p{…}` takes with their characters, and the named ASCII classes.
+
+use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind};
+
+use super::newer;
 
 /// Ranges of ASCII bytes.
 pub(crate) type AsciiRanges = &'static [(u8, u8)];
@@ -71,6 +75,31 @@ pub(crate) fn property(name: &str) -> Option<Property> {
         return Some(Property::Category(CATEGORIES[index].1));
     }
     SCRIPTS.binary_search(&name).ok().map(|index| Property::Script(SCRIPTS[index]))
+}
+
+/// The characters of a property in the Unicode version of Go.
+pub(crate) fn characters(property: Property) -> ClassUnicode {
+    match property {
+        Property::Any => older(r"\p{any}"),
+        Property::Assigned => {
+            let mut class = characters(Property::Category("Cn"));
+            class.negate();
+            class
+        }
+        Property::Ascii => older(r"\p{ascii}"),
+        Property::Surrogate => ClassUnicode::empty(),
+        Property::Category(name) => newer::with_category(older(&format!(r"\p{{gc={name}}}")), name),
+        Property::Script(name) => newer::with_script(older(&format!(r"\p{{sc={name}}}")), name),
+    }
+}
+
+/// The class that a pattern of regex-syntax stands for, in the Unicode version of that library; empty if it does not know the
+/// name.
+fn older(pattern: &str) -> ClassUnicode {
+    match regex_syntax::parse(pattern).map(Hir::into_kind) {
+        Ok(HirKind::Class(Class::Unicode(class))) => class,
+        _ => ClassUnicode::empty(),
+    }
 }
 
 /// Removes `_`, `-` and spaces, and writes the first letter in upper case and the rest in lower case.
@@ -347,6 +376,8 @@ const SCRIPTS: &[&str] = &[
 
 #[cfg(test)]
 mod tests {
+    use pintle_testkit::unicode as testkit;
+
     use super::*;
 
     #[test]
@@ -367,11 +398,20 @@ mod tests {
     }
 
     #[test]
-    fn every_script_has_characters() {
-        for name in SCRIPTS {
-            let pattern = crate::syntax::class::property_pattern(Property::Script(name));
-            let class = crate::syntax::class::unicode_class(pattern);
-            assert!(!class.ranges().is_empty(), "{name}");
+    fn properties_have_the_characters_that_they_have_in_go() {
+        let mut compared = 0;
+        for name in testkit::sets() {
+            // The other sets are not properties.
+            let Some(property) = name.strip_prefix(r"\p{").and_then(|name| property(name.strip_suffix('}')?))
+            else {
+                continue;
+            };
+            let class = characters(property);
+            let ranges: Vec<(char, char)> =
+                class.ranges().iter().map(|range| (range.start(), range.end())).collect();
+            testkit::compare_ranges(name, &ranges);
+            compared += 1;
         }
+        assert_eq!(compared, testkit::sets().filter(|name| name.starts_with(r"\p{")).count());
     }
 }

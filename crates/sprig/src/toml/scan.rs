@@ -4,9 +4,10 @@
 //! `fromToml`.
 
 use pintle_tree::quote;
+use pintle_tree::unicode::is_letter;
 
 use super::key::is_bare;
-use crate::unicode::{REPLACEMENT, first_rune, is_letter};
+use crate::unicode::{REPLACEMENT, first_rune};
 
 /// A parse error and its line.
 #[derive(Debug)]

@@ -4,7 +4,8 @@ use std::convert::Infallible;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use pintle_tree::number::{format_value, is_digit};
+use pintle_tree::number::format_value;
+use pintle_tree::unicode::{is_digit, is_letter};
 use pintle_tree::{KeyOrder, Sink, Str, Walk, natural_order};
 
 use super::emitter::{Emitter, Flavor};
@@ -136,8 +137,8 @@ fn is_before(a: &Str, b: &Str) -> bool {
         let mut previous = None;
         for (x, y) in left.chars().zip(right.chars()) {
             if x != y {
-                if previous.is_some_and(is_digit) && x.is_alphabetic() != y.is_alphabetic() {
-                    return x.is_alphabetic();
+                if previous.is_some_and(is_digit) && is_letter(x) != is_letter(y) {
+                    return is_letter(x);
                 }
                 break;
             }

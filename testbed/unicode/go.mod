@@ -1,0 +1,3 @@
+module testbed/unicode
+
+go 1.26
