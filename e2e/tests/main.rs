@@ -1,6 +1,7 @@
 //! All integration tests of this crate in one program, because linking each separately takes long.
 
 mod application;
+mod conflicts;
 mod connections;
 mod contended;
 mod controller;

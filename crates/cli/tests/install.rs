@@ -298,9 +298,12 @@ fn an_unusable_configuration_is_reported_where_helm_reports_it() {
     let helm = |line: &str| env.helm(&format!("{line} --kubeconfig k --kube-context nope"));
     let logged = r#"level=ERROR msg="cluster reachability check failed: kubernetes cluster unreachable: context \"nope\" does not exist""#;
     let unreachable = r#"kubernetes cluster unreachable: context "nope" does not exist"#;
-    for (line, prefix) in
-        [("install r web", "INSTALLATION FAILED: "), ("template r web --dry-run=server", "")]
-    {
+    for (line, prefix) in [
+        ("install r web", "INSTALLATION FAILED: "),
+        // Before what is wrong with the flags.
+        ("install r web --hide-secret", "INSTALLATION FAILED: "),
+        ("template r web --dry-run=server", ""),
+    ] {
         assert_eq!(
             helm(line),
             format!(
@@ -308,7 +311,9 @@ fn an_unusable_configuration_is_reported_where_helm_reports_it() {
             )
         );
     }
-    assert_eq!(helm("upgrade r web"), format!("exit 1\n--- stderr\nError: UPGRADE FAILED: {unreachable}\n"));
+    for line in ["upgrade r web", "upgrade r web --hide-secret"] {
+        assert_eq!(helm(line), format!("exit 1\n--- stderr\nError: UPGRADE FAILED: {unreachable}\n"));
+    }
     for line in [
         "upgrade -i r web",
         "list",

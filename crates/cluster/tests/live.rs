@@ -126,6 +126,25 @@ async fn plans_are_carried_out_by_either_way_of_applying_and_end_alike() {
 }
 
 #[tokio::test]
+async fn an_object_that_was_written_since_it_was_read_is_replaced() {
+    let Some((cluster, namespace)) = testbed("replacement").await else { return };
+    let map = config_maps(&namespace, 1, "1").remove(0);
+    cluster.create_object(&map, &WriteParams::strict()).await.expect("created");
+    let read = cluster.get(&map.id()).await.expect("readable").expect("there");
+    let other = WriteParams { field_manager: "other", ..WriteParams::default() };
+    cluster.apply(&config_maps(&namespace, 1, "2").remove(0), true, &other).await.expect("applied");
+    let wanted = config_maps(&namespace, 1, "3").remove(0);
+    cluster.replace_object(&wanted, Some(&read), &WriteParams::strict()).await.expect("replaced");
+    let live = cluster.get(&map.id()).await.expect("readable").expect("there");
+    assert_eq!(live.at(&["data", "a"]).and_then(|value| value.as_str()), Some("3"));
+    // A version that the manifest itself names is not exchanged for a newer one.
+    let mut pinned = wanted.clone();
+    pinned.metadata_mut().insert("resourceVersion".into(), read.resource_version().to_owned().into());
+    let error = cluster.replace_object(&pinned, None, &WriteParams::strict()).await.expect_err("too old");
+    assert!(error.is_conflict(), "{error}");
+}
+
+#[tokio::test]
 async fn a_field_conflict_has_helms_message() {
     let Some((cluster, namespace)) = testbed("a_conflict_over_fields").await else { return };
     let map = config_maps(&namespace, 1, "1").remove(0);

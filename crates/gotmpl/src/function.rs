@@ -31,6 +31,9 @@ pub enum Type {
     Uint64,
     /// `float64`.
     Float64,
+    /// A named type whose kind is int64, such as `time.Duration`: a value of it, or an integer constant, which arrives as an
+    /// `int`.
+    NamedInt(&'static str),
     /// `string`.
     Str,
     /// `[]byte`.
@@ -73,7 +76,7 @@ impl Type {
             Type::Lists => "[][]interface {}",
             Type::Map => "map[string]interface {}",
             Type::StrMap => "map[string]string",
-            Type::Object(name) | Type::Refused(name) => name,
+            Type::NamedInt(name) | Type::Object(name) | Type::Refused(name) => name,
         }
     }
 }

@@ -221,6 +221,11 @@ mod tests {
             &files[1].data[..],
             b"dependencies: []\ndigest: \"\"\ngenerated: \"1970-01-01T00:01:39Z\"\n"
         );
+        // Later than the field of a ustar header can tell.
+        let last =
+            archive(&chart(), Times { all: Some(253_402_300_799), fallback: 0 }).expect("can be packed");
+        let files = read_archive(&last[..]).expect("can be read");
+        assert!(files.iter().all(|file| file.modified == Some(253_402_300_799)));
         let error = archive(&chart(), Times { all: Some(i64::MAX), fallback: 0 }).expect_err("too late");
         assert!(error.to_string().ends_with("year outside of range [0,9999]"), "{error}");
     }

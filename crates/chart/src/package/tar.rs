@@ -1,4 +1,4 @@
-//! Writes tar archives: ustar headers, and PAX records for names that do not fit.
+//! Writes tar archives: ustar headers, and PAX records for names and times that do not fit.
 
 use std::io::{self, Write};
 
@@ -6,6 +6,8 @@ const BLOCK: usize = 512;
 /// The maximum length of a ustar name and prefix.
 const NAME: usize = 100;
 const PREFIX: usize = 155;
+/// The latest time of a ustar header, in the year 2242.
+const LATEST: i64 = 0o77_777_777_777;
 
 /// Writes regular files into an archive.
 pub(crate) struct TarWriter<W> {
@@ -21,10 +23,20 @@ impl<W: Write> TarWriter<W> {
     pub(crate) fn add(&mut self, name: &str, data: &[u8], modified: i64) -> io::Result<()> {
         // The octal field has no sign.
         let modified = modified.max(0);
-        match split_name(name) {
+        let split = split_name(name);
+        let mut records = Vec::new();
+        if modified > LATEST {
+            records.extend(pax_record("mtime", &modified.to_string()));
+        }
+        if split.is_none() {
+            records.extend(pax_record("path", name));
+        }
+        if !records.is_empty() {
+            self.entry("", "PaxHeaders.0/long", b'x', &records, 0)?;
+        }
+        match split {
             Some((prefix, name)) => self.entry(prefix, name, b'0', data, modified),
             None => {
-                self.entry("", "PaxHeaders.0/long", b'x', &pax_record("path", name), 0)?;
                 // Readers without PAX see a shortened name; it must end between characters.
                 let short =
                     name.char_indices().rfind(|(index, _)| *index <= NAME - 4).map_or(0, |(index, _)| index);
@@ -47,7 +59,7 @@ impl<W: Write> TarWriter<W> {
         put(108, b"0000000\0");
         put(116, b"0000000\0");
         put(124, format!("{:011o}\0", data.len()).as_bytes());
-        put(136, format!("{:011o}\0", modified.min(0o77_777_777_777)).as_bytes());
+        put(136, format!("{:011o}\0", modified.min(LATEST)).as_bytes());
         // The checksum is computed with blanks in its own field.
         put(148, b"        ");
         put(156, &[flag]);

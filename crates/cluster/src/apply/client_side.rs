@@ -3,7 +3,7 @@
 use pintle_objects::{Object, ObjectId};
 use pintle_tree::{Map, Node, json};
 
-use super::retry;
+use super::{MAX_ATTEMPTS, retry};
 use crate::cluster::Cluster;
 use crate::error::{Error, Result};
 use crate::write::{PatchType, WriteParams, WrittenObject};
@@ -38,20 +38,28 @@ impl Cluster {
             return self.replace(object, params).await.map_err(failed);
         }
         // Some kinds reject an update without `metadata.resourceVersion`.
-        let version = match live {
-            Some(live) => live.resource_version().to_owned(),
-            None => self
-                .get(&object.id())
-                .await
-                .ok()
-                .flatten()
-                .map_or_else(String::new, |live| live.resource_version().to_owned()),
-        };
-        let mut guarded = object.clone();
-        if !version.is_empty() {
-            guarded.metadata_mut().insert("resourceVersion".into(), version.into());
+        let mut version = live.map(|live| live.resource_version().to_owned());
+        let mut attempts = 1;
+        loop {
+            let current = match version.take() {
+                Some(version) => version,
+                None => self
+                    .get(&object.id())
+                    .await
+                    .ok()
+                    .flatten()
+                    .map_or_else(String::new, |live| live.resource_version().to_owned()),
+            };
+            let mut guarded = object.clone();
+            if !current.is_empty() {
+                guarded.metadata_mut().insert("resourceVersion".into(), current.into());
+            }
+            match self.replace(&guarded, params).await {
+                // A controller has written to the object since it was read. What is replaced does not depend on that.
+                Err(error) if error.is_conflict() && attempts < MAX_ATTEMPTS => attempts += 1,
+                outcome => return outcome.map_err(failed),
+            }
         }
-        self.replace(&guarded, params).await.map_err(failed)
     }
 
     /// Sends a patch that was computed on the client.

@@ -236,7 +236,7 @@ fn typed_constant(frame: &Frame<'_>, wanted: Type, expr: &Expr) -> Result<Value,
             Expr::Text(text) => (Some(Value::Str(frame.source.texts[*text].value.clone())), "string"),
             _ => (None, "string"),
         },
-        Type::Int => (number(|number| number.int.map(Value::int)), "integer"),
+        Type::Int | Type::NamedInt(_) => (number(|number| number.int.map(Value::int)), "integer"),
         Type::Int64 => (number(|number| number.int.map(Value::int64)), "integer"),
         Type::Uint32 => {
             let pick =
@@ -266,7 +266,7 @@ fn can_be_nil(wanted: Type) -> bool {
         Type::Map | Type::StrMap => true,
         // A pointer, a map type or an interface; other objects are structs, which cannot be nil.
         Type::Object(name) => name.starts_with('*') || matches!(name, "common.Values" | "io.Writer"),
-        Type::Bool | Type::Int | Type::Int64 | Type::Uint32 | Type::Uint64 => false,
+        Type::Bool | Type::Int | Type::Int64 | Type::NamedInt(_) | Type::Uint32 | Type::Uint64 => false,
         Type::Float64 | Type::Str | Type::Refused(_) => false,
     }
 }
@@ -317,7 +317,7 @@ fn fits(value: &Value, wanted: Type) -> bool {
         // Go assigns `map[string]interface {}` to the named type, because one of the two types is unnamed.
         (Type::Object("common.Values"), Value::Map(map)) => map.of != MapType::Str,
         // Go dereferences a pointer where the value is expected.
-        (Type::Object(name), Value::Object(object)) => {
+        (Type::NamedInt(name) | Type::Object(name), Value::Object(object)) => {
             let given = object.type_name();
             given == name || given.strip_prefix('*') == Some(name)
         }

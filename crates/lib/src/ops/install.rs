@@ -133,18 +133,22 @@ pub(super) async fn load_blocking(
 
 /// Loads the chart and the user's values.
 pub(crate) fn load(request: &InstallRequest, reporter: &mut dyn Reporter) -> Result<(Chart, Map<Node>)> {
-    let loaded = match &request.loaded {
+    Ok(match &request.loaded {
         Some(chart) => {
             let user = input::user_values(&request.values)?;
             locate::check_installable(chart, reporter)?;
             (Chart::clone(chart), user)
         }
         None => locate::load_with_values(&request.chart, &request.values, reporter)?,
-    };
-    if request.render.hide_secrets && !request.dry_run.is_dry_run() {
-        return Err(Error::HideSecretsNeedsDryRun);
+    })
+}
+
+/// Rejects a request to hide Secrets from the record; what hides them is the display of a dry run.
+pub(super) fn check_secrets(request: &InstallRequest) -> Result<()> {
+    match request.render.hide_secrets && !request.dry_run.is_dry_run() {
+        true => Err(Error::HideSecretsNeedsDryRun),
+        false => Ok(()),
     }
-    Ok(loaded)
 }
 
 /// Installs a loaded chart. The cluster is known to be reachable.
@@ -155,6 +159,7 @@ pub(super) async fn install_loaded(
     user: Map<Node>,
     reporter: &mut dyn Reporter,
 ) -> Result<ReleaseVersion> {
+    check_secrets(request)?;
     let (records, history) = records_for_new_release(session, request, reporter).await?;
     let is_dry_run = request.dry_run.is_dry_run();
     let input = LiveInput {
@@ -264,6 +269,7 @@ pub(super) async fn draft_loaded(
     user: Map<Node>,
     reporter: &mut dyn Reporter,
 ) -> Result<Draft> {
+    check_secrets(request)?;
     let last = last_of_free_name(session, request, reporter).await?;
     let input = LiveInput {
         chart,

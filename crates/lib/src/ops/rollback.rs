@@ -149,7 +149,7 @@ pub(super) async fn draft(
     };
     let mut state = ThreeWayState::load(session, &version, Some(&current), options).await?;
     state.add_orphans(session, &records.unfinished(&history, current.number).await?).await?;
-    let migrate = Method::from_record(&current.apply_method) == Method::ClientSide;
+    let migrate = method == Method::ServerSide;
     let from = history.last().cloned();
     let (crds, handlers) = (Vec::new(), ForeseenHandlers::default());
     Ok(Draft { operation: Operation::Rollback, migrate, method, from, crds, version, state, handlers })
@@ -241,7 +241,9 @@ async fn run(
     // As in Helm, unknown fields are an error for server-side apply and for replacement, but not for client-side
     // patches.
     executor.strict_fields = method == Method::ServerSide || request.deploy.force_replace;
-    executor.migrate = Method::from_record(&current.apply_method) == Method::ClientSide;
+    // Whatever the newest version was applied with: an upgrade to server-side apply that failed has left objects of
+    // client-side apply behind.
+    executor.migrate = method == Method::ServerSide;
     executor.emit(LifecycleEvent::PreRollback).await?;
     let events = HookEvents { before: (HookEvent::PreRollback, ""), after: (HookEvent::PostRollback, "") };
     deploy::check_documents(&current.manifest, "current release manifest")?;

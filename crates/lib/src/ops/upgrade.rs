@@ -86,6 +86,7 @@ pub async fn upgrade(
         return Err(Error::InvalidName { prefix: "release name is invalid", name: target.name.clone() });
     }
     reporter.debug("preparing upgrade", &[("name", &target.name)]);
+    install::check_secrets(target)?;
     let outcome = Upgrade::new(session, request).await?.run(chart, user, reporter).await;
     let version = session.finish(outcome, reporter)?;
     Ok(Upgraded { version, installed: false })
@@ -104,6 +105,7 @@ pub(super) async fn draft(
     if request.install && is_new(session, target).await? {
         return install::draft_loaded(session, &as_install(request), chart, user, reporter).await;
     }
+    install::check_secrets(target)?;
     let upgrade = Upgrade::new(session, request).await?;
     let (session, prepared) = upgrade.prepare(chart, user, reporter).await?;
     let upgrade = Upgrade { session: &session, ..upgrade };

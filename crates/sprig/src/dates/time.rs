@@ -89,10 +89,7 @@ impl TimeObject {
         let time = &self.0;
         Some(Ok(match method {
             "Add" | "Round" | "Truncate" => {
-                let span = match span(args.any(0)) {
-                    Ok(span) => span,
-                    Err(error) => return Some(Err(error)),
-                };
+                let span = span(args.any(0));
                 match method {
                     "Add" => time.add(span),
                     "Round" => time.round(span),

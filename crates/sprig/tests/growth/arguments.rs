@@ -49,7 +49,7 @@ impl Kind {
             Type::List => &[Numbers, Texts, SameText, Doubled],
             Type::Map => &[Deep, Entries],
             Type::Strings => &[Texts, SameText],
-            Type::Int | Type::Int64 | Type::Uint32 | Type::Uint64 => &[Number],
+            Type::Int | Type::Int64 | Type::NamedInt(_) | Type::Uint32 | Type::Uint64 => &[Number],
             _ => &[],
         }
     }
@@ -128,7 +128,7 @@ fn entries(count: usize) -> Value {
 
 fn small(wanted: Type) -> Value {
     match wanted {
-        Type::Int | Type::Uint32 | Type::Uint64 => Value::int(3),
+        Type::Int | Type::NamedInt(_) | Type::Uint32 | Type::Uint64 => Value::int(3),
         Type::Int64 => Value::int64(3),
         Type::Float64 => Value::Float(0.5),
         Type::Bool => Value::Bool(true),
