@@ -200,3 +200,16 @@ fn a_rollback_moves_the_fields_of_an_upgrade_that_failed() {
         &[upgrade, "rollback web 1 --server-side=true", "upgrade web chart --set more=false"],
     );
 }
+
+#[test]
+fn a_rollback_that_is_cleaned_up_names_its_cause() {
+    let Some([_, side]) = sides("cleaned_up_rollback") else { return };
+    side.start(Others::Nothing);
+    // Helm tries to delete nothing, which it takes for an error, and reports that one.
+    let (code, text, _) = side.run(&["rollback", "web", "1", "--cleanup-on-fail", "--force-conflicts"]);
+    assert_eq!(code, Some(1), "{text}");
+    let error =
+        "Error: invalid client update option(s): forceConflicts enabled when serverSideApply disabled";
+    assert!(text.contains(error), "{text}");
+    side.clear();
+}

@@ -487,3 +487,16 @@ fn a_failing_test_exits_with_1_and_a_filter_leaves_it_out() {
         ran.stdout.lines().filter_map(|line| line.strip_prefix("TEST SUITE:")).map(str::trim).collect();
     assert_eq!(suites, BTreeSet::from(["other", "passes"]), "{}", ran.stdout);
 }
+
+#[test]
+fn a_test_whose_pod_does_not_exist_is_reported_with_its_failure() {
+    let Some(env) = TestEnv::new("a_test_without_a_pod") else { return };
+    env.write("chart/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n");
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: refused\n  annotations: {helm.sh/hook: test}\nspec:\n  containers: [{name: a, image: true}]\n";
+    env.write("chart/templates/test.yaml", pod);
+    env.run(Program::Helm4, &["install", "web", "chart"]).succeeded();
+    let [real, ours] = [Program::Helm4, Program::PintleAsHelm]
+        .map(|program| env.run(program, &["test", "web", "--logs"]).failed().stderr);
+    assert!(real.contains("\nunable to get pod refused: pods \"refused\" not found\n"), "{real}");
+    assert_eq!(ours, real);
+}

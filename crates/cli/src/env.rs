@@ -142,10 +142,16 @@ impl Environment {
             Setting::Qps => self.qps().to_string(),
             Setting::Color => self.color().to_owned(),
             Setting::LogLevel => self.plain("LOG_LEVEL"),
-            Setting::Keyring => match self.variable("GNUPGHOME") {
-                Some(folder) => join(&[&folder, "pubring.gpg"]),
-                None => join(&[&self.user_home(), ".gnupg", "pubring.gpg"]),
-            },
+            Setting::Keyring => {
+                let folder =
+                    self.variable("GNUPGHOME").unwrap_or_else(|| join(&[&self.user_home(), ".gnupg"]));
+                let (legacy, keybox) = (join(&[&folder, "pubring.gpg"]), join(&[&folder, "pubring.kbx"]));
+                // GnuPG has kept keys in the keybox since 2.1; a keyring of before is left where it was.
+                match is_absent(&legacy) && !is_absent(&keybox) {
+                    true => keybox,
+                    false => legacy,
+                }
+            }
         }
     }
 
@@ -238,6 +244,11 @@ impl Environment {
         let text = quote(text.as_bytes());
         Err(format!("invalid SOURCE_DATE_EPOCH: strconv.ParseInt: parsing {text}: {reason}"))
     }
+}
+
+/// Whether there is no such file. One that cannot be looked at may be there, and is named in the error about it.
+fn is_absent(path: &str) -> bool {
+    std::fs::metadata(path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }
 
 #[cfg(test)]

@@ -13,14 +13,13 @@ use pintle::provenance::{
 use pintle_tree::quote::quote;
 
 use crate::command::ArgCompletion;
-use crate::env::Setting;
 use crate::failure::{Failure, reason};
 use crate::flag::names;
 use crate::invocation::Invocation;
 use crate::personality::Personality;
 use crate::report::Reporting;
 use crate::ui::Ui;
-use crate::{chart_reference, clock, cosign, path, prompt};
+use crate::{chart_reference, clock, cosign, prompt};
 
 /// The size limit of an archive.
 const MAX_ARCHIVE: u64 = 1 << 30;
@@ -182,17 +181,9 @@ impl KeyringFile {
     }
 }
 
-/// The keyring of `--keyring`. Without the flag, if GnuPG has no `pubring.gpg` (the legacy format), it is the keybox.
+/// The keyring of `--keyring`.
 pub(crate) fn keyring_file(invocation: &Invocation<'_>) -> KeyringFile {
-    let file = invocation.flags.text_or_setting(names::KEYRING, invocation.environment);
-    if !invocation.flags.given(names::KEYRING) && std::fs::metadata(&file).is_err() {
-        let gnupg = invocation.environment.setting(Setting::Keyring);
-        let keybox = gnupg.strip_suffix("pubring.gpg").map(|folder| path::join(&[folder, "pubring.kbx"]));
-        if let Some(keybox) = keybox.filter(|keybox| std::fs::metadata(keybox).is_ok()) {
-            return KeyringFile(keybox);
-        }
-    }
-    KeyringFile(file)
+    KeyringFile(invocation.flags.text_or_setting(names::KEYRING, invocation.environment))
 }
 
 fn keyring(invocation: &Invocation<'_>) -> Result<Keyring, Failure> {

@@ -565,6 +565,25 @@ pub enum Error {
         /// The cause.
         cause: Box<Error>,
     },
+    /// An operation failed, and then something else, too.
+    #[error("{first}\n{}", .others.iter().map(Error::to_string).collect::<Vec<_>>().join("\n"))]
+    Followed {
+        /// Why the operation failed.
+        #[source]
+        first: Box<Error>,
+        /// What failed then.
+        others: Vec<Error>,
+    },
+    /// The log of a test cannot be read.
+    #[error("unable to get logs for pod {pod}, container {container}: {cause}")]
+    NoTestLog {
+        /// The pod.
+        pod: String,
+        /// The container.
+        container: String,
+        /// The cause.
+        cause: Box<Error>,
+    },
     /// The pod of a test does not exist.
     #[error("unable to get pod {pod}: pods {pod:?} not found")]
     NoTestPod {

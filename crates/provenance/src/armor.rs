@@ -10,6 +10,9 @@ use crate::error::{Error, Result};
 /// How long lines are.
 const WIDTH: usize = 64;
 
+/// How long the lines are that Go's library reads.
+const MAX_WIDTH: usize = 96;
+
 /// Padding is optional, because some tools leave it out.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
@@ -77,6 +80,9 @@ pub(crate) fn decode(text: &[u8], kinds: &[&str]) -> Result<Vec<u8>> {
         if in_headers && (line.is_empty() || !line.contains(&b':')) {
             in_headers = false;
         }
+        if !in_headers && line.len() > MAX_WIDTH {
+            return Err(Error::data("armor invalid"));
+        }
         // A line that begins with `=` is the checksum. It is ignored: damage is detected by the signature.
         if !in_headers && !line.starts_with(b"=") {
             body.extend_from_slice(line);
@@ -123,5 +129,9 @@ mod tests {
         ] {
             assert!(decode(text.as_bytes(), &["A"]).is_err(), "{text}");
         }
+        let of_width = |width| format!("-----BEGIN A-----\n\n{}\n-----END A-----", "A".repeat(width));
+        assert!(decode(of_width(96).as_bytes(), &["A"]).is_ok());
+        let error = decode(of_width(100).as_bytes(), &["A"]).unwrap_err();
+        assert_eq!(error.to_string(), "openpgp: invalid data: armor invalid");
     }
 }

@@ -170,10 +170,11 @@ impl Client {
             }
             let next = answer.header("link").map(next_page).transpose()?;
             let text = answer.content(MANIFEST_LIMIT).await?;
-            let tree = pintle_tree::json::read_exact(&text).unwrap_or_default();
-            let list = tree.get("manifests").and_then(Node::as_list).unwrap_or_default();
-            found.extend(list.iter().filter_map(Descriptor::read));
             let what = repository.at(digest.clone()).to_string();
+            found.extend(referrers_of(&text).map_err(|reason| Error::Manifest {
+                what: format!("the list of referrers of {what}"),
+                reason,
+            })?);
             if found.len() > MAX_REFERRERS {
                 let reason = format!("it has more than {MAX_REFERRERS} referrers");
                 return Err(Error::Size { what, reason });
@@ -209,6 +210,18 @@ impl Client {
         entries.extend(Descriptor::read(&referrer.referrer()));
         let list = manifest_list(&entries)?;
         self.put_manifest(repository, name.tag().unwrap_or_default(), &list).await.map(|_| ())
+    }
+}
+
+/// The entries of a page of referrers. None may be left out without a word: they are signatures.
+fn referrers_of(page: &[u8]) -> std::result::Result<Vec<Descriptor>, String> {
+    let tree = pintle_tree::json::read_exact(page).map_err(|error| error.to_string())?;
+    match tree.get("manifests") {
+        None | Some(Node::Nil) => Ok(Vec::new()),
+        Some(list) => list
+            .as_list()
+            .and_then(|list| list.iter().map(Descriptor::read).collect::<Option<Vec<Descriptor>>>())
+            .ok_or_else(|| "`manifests` is no list of descriptors".to_owned()),
     }
 }
 
@@ -293,6 +306,7 @@ fn joined(from: &Uri, next: &str) -> Result<Uri> {
     let (Some(scheme), Some(authority)) = (from.scheme_str(), from.authority()) else { return Err(other()) };
     let folder = from.path().rfind('/').map_or("/", |end| &from.path()[..=end]);
     let address = match next {
+        "" => from.to_string(),
         _ if next.starts_with("//") => format!("{scheme}:{next}"),
         _ if next.starts_with('/') => format!("{scheme}://{authority}{next}"),
         _ if next.starts_with('?') => format!("{scheme}://{authority}{}{next}", from.path()),
@@ -326,12 +340,26 @@ mod tests {
     }
 
     #[test]
+    fn referrers_that_cannot_be_read_are_not_left_out() {
+        let read = |page: &str| referrers_of(page.as_bytes());
+        assert_eq!(read("{}").unwrap().len() + read(r#"{"manifests":null}"#).unwrap().len(), 0);
+        let good = format!(r#"{{"digest":"sha256:{}","size":1}}"#, "a".repeat(64));
+        assert_eq!(read(&format!(r#"{{"manifests":[{good}]}}"#)).unwrap().len(), 1);
+        for bad in [r#"{"manifests":[{}]}"#, r#"{"manifests":{}}"#, r#"{"manifests":["#, "<html>"] {
+            assert!(read(bad).is_err(), "{bad}");
+        }
+        assert!(read(&format!(r#"{{"manifests":[{good},{{"digest":"x"}}]}}"#)).is_err());
+    }
+
+    #[test]
     fn the_next_page_is_followed_on_the_same_origin_only() {
         let page = |path: &str| Ok(format!("http://r.io:5000/v2/a/tags/{path}"));
         assert_eq!(next("</v2/a/tags/list?last=1>; rel=\"next\""), page("list?last=1"));
         assert_eq!(next("</v2/a/tags/list?last=1>"), page("list?last=1"));
         assert_eq!(next("<list?last=1>; rel=next"), page("list?last=1"));
         assert_eq!(next("<?last=1>; rel=next"), page("list?last=1"));
+        // The page itself, which is then not read a second time.
+        assert_eq!(next("<>; rel=next"), page("list?n=2"));
         assert_eq!(next("<HTTP://R.io:5000/v2/a/tags/x>").map(|uri| uri.to_lowercase()), page("x"));
         assert_eq!(next("</v2/a/tags/0>; rel=\"prev\", </v2/a/tags/2>; rel=\"next\""), page("2"));
         for other in ["http://other.io:5000/x", "https://r.io:5000/x", "http://r.io/x", "//other.io/x"] {

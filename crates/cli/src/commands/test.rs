@@ -1,7 +1,7 @@
 //! `test`: runs the test hooks of a release.
 
 use pintle::ops::{TestRequest, Tested};
-use pintle::{DeployOptions, HookLogs};
+use pintle::{DeployOptions, Error, HookLogs};
 
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::Connection;
@@ -72,10 +72,13 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         connection.run(pintle::ops::test(&connection.session, &request, &mut reporter))?
     };
     print(invocation, &tested, request.logs)?;
-    match tested.failure.or(tested.logs_failure) {
-        Some(error) => Err(error.into()),
-        None => Ok(()),
-    }
+    let mut failures = tested.failure.into_iter().chain(tested.logs_failures);
+    let Some(first) = failures.next() else { return Ok(()) };
+    let others: Vec<Error> = failures.collect();
+    Err(match others.is_empty() {
+        true => first.into(),
+        false => Error::Followed { first: Box::new(first), others }.into(),
+    })
 }
 
 fn print(invocation: &mut Invocation<'_>, tested: &Tested, logs: bool) -> Result<(), Failure> {

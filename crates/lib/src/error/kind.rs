@@ -103,6 +103,8 @@ impl Error {
             | Error::PurgeFailed { cause }
             | Error::DeleteFailed { source: cause, .. }
             | Error::RollbackFailed { second: cause, .. }
+            | Error::Followed { first: cause, .. }
+            | Error::NoTestLog { cause, .. }
             | Error::CleanUpFailed { second: cause, .. } => cause.kind(),
             _ => ErrorKind::Other,
         }

@@ -241,8 +241,7 @@ async fn run(
     // As in Helm, unknown fields are an error for server-side apply and for replacement, but not for client-side
     // patches.
     executor.strict_fields = method == Method::ServerSide || request.deploy.force_replace;
-    // Whatever the newest version was applied with: an upgrade to server-side apply that failed has left objects of
-    // client-side apply behind.
+    // Whatever the newest version was applied with, as in Helm: one that failed may have left objects of client-side apply.
     executor.migrate = method == Method::ServerSide;
     executor.emit(LifecycleEvent::PreRollback).await?;
     let events = HookEvents { before: (HookEvent::PreRollback, ""), after: (HookEvent::PostRollback, "") };

@@ -58,7 +58,7 @@ pub struct Tested {
     /// The requested logs.
     pub logs: Vec<PodLog>,
     /// Why logs could not be fetched.
-    pub logs_failure: Option<Error>,
+    pub logs_failures: Vec<Error>,
 }
 
 /// The log of a container of a test pod.
@@ -114,8 +114,10 @@ pub async fn test(session: &Session, request: &TestRequest, reporter: &mut dyn R
         Ok(results) => (results, None),
         Err(failure) => (failure.results, Some(failure.error)),
     };
-    let (logs, logs_failure) =
-        if request.logs { test_logs(session, request, &executor.version).await } else { (Vec::new(), None) };
+    let (logs, logs_failures) = match request.logs {
+        true => test_logs(session, request, &executor.version).await,
+        false => (Vec::new(), Vec::new()),
+    };
     let cleaned = executor.clean_up_hooks(results, reporter).await;
     let outcome = executor.emit_tested(failure.is_some()).await;
     session.events.report(reporter);
@@ -126,16 +128,17 @@ pub async fn test(session: &Session, request: &TestRequest, reporter: &mut dyn R
         version: executor.version,
         failure: failure.or(cleaned.err()).or(outcome.err()),
         logs,
-        logs_failure,
+        logs_failures,
     })
 }
 
-/// Returns the logs of the test pods, in the order in which the tests ran. Other kinds of tests have no log by their name.
+/// Returns the logs of the test pods, in the order in which the tests ran, up to the first pod with a log that cannot be read.
+/// Other kinds of tests have no log by their name.
 async fn test_logs(
     session: &Session,
     request: &TestRequest,
     version: &ReleaseVersion,
-) -> (Vec<PodLog>, Option<Error>) {
+) -> (Vec<PodLog>, Vec<Error>) {
     let mut tests: Vec<&StoredHook> = version
         .hooks
         .iter()
@@ -145,21 +148,29 @@ async fn test_logs(
     let mut logs = Vec::new();
     for hook in tests {
         let id = ObjectId::new("v1", "Pod", &request.namespace, &hook.name);
-        match pod_logs(session, &id).await {
-            Ok(of_pod) => logs.extend(of_pod),
-            Err(error) => return (logs, Some(error)),
+        let failures = pod_logs(session, &id, &mut logs).await;
+        if !failures.is_empty() {
+            return (logs, failures);
         }
     }
-    (logs, None)
+    (logs, Vec::new())
 }
 
-async fn pod_logs(session: &Session, id: &ObjectId) -> Result<Vec<PodLog>> {
-    let pod = session.cluster.get(id).await?.ok_or_else(|| Error::NoTestPod { pod: id.name.clone() })?;
-    let mut found = Vec::new();
+/// Adds the logs of all containers of a pod. Returns what could not be read.
+async fn pod_logs(session: &Session, id: &ObjectId, logs: &mut Vec<PodLog>) -> Vec<Error> {
+    let pod = match session.cluster.get(id).await {
+        Ok(Some(pod)) => pod,
+        Ok(None) => return vec![Error::NoTestPod { pod: id.name.clone() }],
+        Err(error) => return vec![error.into()],
+    };
+    let mut failures = Vec::new();
     for container in logs::containers(&pod) {
         let source = LogSource::new(&id.namespace, &id.name, &container);
-        let text = logs::read_all(&session.cluster, &source).await?;
-        found.push(PodLog { pod: id.name.clone(), container, text: text.to_vec() });
+        let pod = id.name.clone();
+        match logs::read_all(&session.cluster, &source).await {
+            Ok(text) => logs.push(PodLog { pod, container, text: text.to_vec() }),
+            Err(error) => failures.push(Error::NoTestLog { pod, container, cause: Box::new(error.into()) }),
+        }
     }
-    Ok(found)
+    failures
 }

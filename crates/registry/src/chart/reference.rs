@@ -5,6 +5,7 @@ use std::fmt;
 use http::{Method, StatusCode};
 use pintle_semver::{Constraint, Version};
 use pintle_tree::Node;
+use pintle_tree::json::{read_prefix, type_error};
 use pintle_tree::quote::quote;
 
 use crate::auth::token::Scope;
@@ -198,6 +199,7 @@ impl Client {
         let mut versions: Vec<Version> = Vec::new();
         let mut pages = Pages::new(self.address(repository, "tags/list").await?);
         while let Some(uri) = pages.current() {
+            let page = uri.to_string();
             let call = Call::new(Method::GET, uri, Scope::Pull(repository.clone()));
             let answer = self.call(&call).await.map_err(|error| error.into_go_error("Get"))?;
             if answer.status != StatusCode::OK {
@@ -205,10 +207,10 @@ impl Client {
             }
             let next = answer.header("link").map(next_page).transpose()?;
             let text = answer.content(MANIFEST_LIMIT).await?;
-            let tree = pintle_tree::json::read(&text).unwrap_or_default();
-            let tags = tree.get("tags").and_then(Node::as_list).unwrap_or_default();
-            let found = tags.iter().filter_map(Node::as_str);
-            versions.extend(found.filter_map(|tag| Version::parse_strict(&tag.replace('_', "+")).ok()));
+            let tags = tags_of(&text).map_err(|reason| Error::Chart {
+                text: format!("GET {}: failed to decode response: {reason}", quote(page.as_bytes())),
+            })?;
+            versions.extend(tags.iter().filter_map(|tag| Version::parse_strict(&tag.replace('_', "+")).ok()));
             if versions.len() > TAGS {
                 let reason = format!("there are more than {TAGS} tags");
                 return Err(Error::Size { what: repository.to_string(), reason });
@@ -232,6 +234,48 @@ impl Client {
                 digest.map_err(|error| error.while_performing("FetchReference", "source", "Get"))
             }
         }
+    }
+}
+
+/// The tags of a page of the list.
+///
+/// # Errors
+/// When the page is something else, in Go's words: a page that is taken for empty would make a part of the list look like all
+/// of it.
+fn tags_of(page: &[u8]) -> std::result::Result<Vec<String>, String> {
+    let wrong = |node: &Node, path: &str, wanted: &str| Err(type_error(json_type(node), "", path, wanted));
+    let (tree, _) = read_prefix(page).map_err(|error| error.to_string())?;
+    let fields = match &tree {
+        Node::Map(fields) => fields,
+        Node::Nil => return Ok(Vec::new()),
+        other => return wrong(other, "", r#"struct { Tags []string "json:\"tags\"" }"#),
+    };
+    // Go takes names in any case.
+    let field = fields.iter().find(|(key, _)| key.as_bytes().eq_ignore_ascii_case(b"tags"));
+    let list = match field {
+        None | Some((_, Node::Nil)) => return Ok(Vec::new()),
+        Some((_, Node::List(list))) => list,
+        Some((_, other)) => return wrong(other, "tags", "[]string"),
+    };
+    let mut tags = Vec::with_capacity(list.len());
+    for (index, tag) in list.iter().enumerate() {
+        match tag {
+            Node::Str(tag) => tags.push(tag.to_string()),
+            Node::Nil => {}
+            other => return wrong(other, &format!("tags.{index}"), "string"),
+        }
+    }
+    Ok(tags)
+}
+
+fn json_type(node: &Node) -> &'static str {
+    match node {
+        Node::Nil => "null",
+        Node::Bool(_) => "bool",
+        Node::Int(_) | Node::Float(_) => "number",
+        Node::Str(_) => "string",
+        Node::List(_) => "array",
+        Node::Map(_) => "object",
     }
 }
 
@@ -259,6 +303,31 @@ mod tests {
     fn parts(text: &str) -> (String, String, String) {
         let reference = ChartReference::parse(text).unwrap();
         (reference.repository.to_string(), reference.tag, reference.digest)
+    }
+
+    #[test]
+    fn a_page_of_tags_that_cannot_be_read_is_not_empty() {
+        let wrong = |page: &str| tags_of(page.as_bytes()).unwrap_err();
+        assert_eq!(wrong("<html>"), "invalid character '<' looking for beginning of value");
+        assert_eq!(wrong(" "), "EOF");
+        assert_eq!(wrong(r#"{"tags":["1.0.0","1.1"#), "unexpected EOF");
+        assert_eq!(
+            wrong("[]"),
+            r#"json: cannot unmarshal array into Go value of type struct { Tags []string "json:\"tags\"" }"#
+        );
+        assert_eq!(
+            wrong(r#"{"tags":"x"}"#),
+            "json: cannot unmarshal string into Go struct field .tags of type []string"
+        );
+        assert_eq!(
+            wrong(r#"{"tags":["1.0.0",2]}"#),
+            "json: cannot unmarshal number into .tags.1 of type string"
+        );
+        for nothing in ["null", "{}", r#"{"tags":null}"#] {
+            assert_eq!(tags_of(nothing.as_bytes()), Ok(Vec::new()), "{nothing}");
+        }
+        // As Go's decoder: names in any case, one value, and nothing after it matters.
+        assert_eq!(tags_of(br#"{"Tags":["1.0.0"]} x"#), Ok(vec!["1.0.0".to_owned()]));
     }
 
     #[test]
