@@ -93,10 +93,7 @@ pub enum NodeKind {
 impl NodeKind {
     /// Whether nodes of this kind have clauses and bodies.
     pub fn is_block(self) -> bool {
-        matches!(
-            self,
-            NodeKind::If | NodeKind::With | NodeKind::Range | NodeKind::Define | NodeKind::Block
-        )
+        matches!(self, NodeKind::If | NodeKind::With | NodeKind::Range | NodeKind::Define | NodeKind::Block)
     }
 
     /// Whether nodes of this kind start with `{{` and end with `}}`.
@@ -327,8 +324,10 @@ impl SyntaxTree {
                 if range.start > offset {
                     break;
                 }
-                let typed = range.end == offset && !matches!(self.kind(child), NodeKind::Text | NodeKind::Body);
+                let typed =
+                    range.end == offset && !matches!(self.kind(child), NodeKind::Text | NodeKind::Body);
                 let typed = typed && !(self.kind(child).is_action() || self.kind(child).is_block());
+                let typed = typed || range.end == offset && self.is_unclosed(child);
                 if range.contains(&offset) && found.is_none() || typed {
                     found = Some(child);
                 }
@@ -336,6 +335,23 @@ impl SyntaxTree {
             match found {
                 Some(child) => node = child,
                 None => return node,
+            }
+        }
+    }
+
+    /// Whether the text of a node ends with an action that is not closed, so that what follows directly belongs to it.
+    fn is_unclosed(&self, node: NodeId) -> bool {
+        let mut node = node;
+        loop {
+            match self.kind(node) {
+                NodeKind::Text | NodeKind::Comment => return false,
+                kind if kind.is_action() => return !self.text_of(node).ends_with(b"}}"),
+                kind if kind.is_block() || kind == NodeKind::Body => match self.last_child(node) {
+                    Some(last) if self.range(last).end == self.range(node).end => node = last,
+                    // An empty body behind an opening that is not closed.
+                    _ => return false,
+                },
+                _ => return false,
             }
         }
     }

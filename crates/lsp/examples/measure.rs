@@ -44,8 +44,11 @@ fn main() {
     let folder = arguments.first().expect("a folder of charts");
     let wanted: usize = arguments.get(1).and_then(|text| text.parse().ok()).unwrap_or(10_000);
     let only = arguments.get(2).cloned().unwrap_or_default();
-    let mut paths: Vec<_> = fs::read_dir(folder).expect("a folder").filter_map(Result::ok).map(|entry| entry.path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|end| end == "tgz") && path.to_string_lossy().contains(&only));
+    let mut paths: Vec<_> =
+        fs::read_dir(folder).expect("a folder").filter_map(Result::ok).map(|entry| entry.path()).collect();
+    paths.retain(|path| {
+        path.extension().is_some_and(|end| end == "tgz") && path.to_string_lossy().contains(&only)
+    });
     paths.sort();
     let share = wanted.div_ceil(paths.len().max(1));
     let mut random = Random(2026);
@@ -83,9 +86,13 @@ fn main() {
         let start = Instant::now();
         let problems = pintle_lsp::diagnostics::of_chart(&project);
         times.entry("chart diagnostics").or_default().push(start.elapsed());
-        let renders = pintle_lsp::diagnostics::render_scenarios(&project).iter().all(|(_, rendering)| rendering.is_ok());
+        let renders = pintle_lsp::diagnostics::render_scenarios(&project)
+            .iter()
+            .all(|(_, rendering)| rendering.is_ok());
         checked += usize::from(renders);
-        for (file, problem) in problems.iter().flat_map(|(file, list)| list.iter().map(move |problem| (file, problem))) {
+        for (file, problem) in
+            problems.iter().flat_map(|(file, list)| list.iter().map(move |problem| (file, problem)))
+        {
             if renders && problem.level == pintle_lsp::diagnostics::Level::Error {
                 false_errors += 1;
                 println!("error in {} {}: {}", path.display(), project.file(*file).name, problem.message);
@@ -93,7 +100,10 @@ fn main() {
         }
         edit(&mut server, &project, &mut times);
     }
-    println!("{} charts, {checked} render with all their values; {false_errors} errors in those", paths.len());
+    println!(
+        "{} charts, {checked} render with all their values; {false_errors} errors in those",
+        paths.len()
+    );
     for (group, score) in &scores {
         let percent = |part: usize, all: usize| 100.0 * part as f64 / all.max(1) as f64;
         println!(
@@ -177,7 +187,13 @@ fn ask<'t>(
     let missed = !completed || (!defined && !question.right.is_empty());
     if missed && misses < 60 {
         let text = source.text.text.lines().nth(line).unwrap_or_default().trim();
-        println!("miss {chart} {} {}:{} {} completed {completed} defined {defined}: {text}", question.group, source.name, line + 1, question.name);
+        println!(
+            "miss {chart} {} {}:{} {} completed {completed} defined {defined}: {text}",
+            question.group,
+            source.name,
+            line + 1,
+            question.name
+        );
     }
     usize::from(missed)
 }
@@ -208,7 +224,10 @@ fn name_question(
 ) {
     let Some(parent) = tree.parent(node) else { return };
     let first = tree.children(parent).next().map(|first| tree.text_of(first) == b"include");
-    let is_include = tree.kind(parent) == NodeKind::Call || (tree.kind(parent) == NodeKind::Command && first == Some(true) && tree.children(parent).nth(1) == Some(node));
+    let is_include = tree.kind(parent) == NodeKind::Call
+        || (tree.kind(parent) == NodeKind::Command
+            && first == Some(true)
+            && tree.children(parent).nth(1) == Some(node));
     let Some(name) = tree.string(node).filter(|_| is_include) else { return };
     let right: Vec<(usize, usize)> = analysis
         .defines
@@ -226,7 +245,13 @@ fn name_question(
     }
 }
 
-fn variable_question(project: &Project, file: usize, tree: &SyntaxTree, node: NodeId, into: &mut Vec<Question>) {
+fn variable_question(
+    project: &Project,
+    file: usize,
+    tree: &SyntaxTree,
+    node: NodeId,
+    into: &mut Vec<Question>,
+) {
     let declares = tree.parent(node).is_some_and(|parent| matches!(tree.kind(parent), NodeKind::Declaration));
     let name = tree.name(node).to_owned();
     if declares || name == "$" {
@@ -235,14 +260,22 @@ fn variable_question(project: &Project, file: usize, tree: &SyntaxTree, node: No
     // The last declaration before it, in text: right unless a block between has ended, which is then no question.
     let before: Vec<NodeId> = tree
         .nodes()
-        .filter(|other| tree.kind(*other) == NodeKind::Variable && tree.name(*other) == name && tree.range(*other).start < tree.range(node).start)
+        .filter(|other| {
+            tree.kind(*other) == NodeKind::Variable
+                && tree.name(*other) == name
+                && tree.range(*other).start < tree.range(node).start
+        })
         .filter(|other| tree.parent(*other).is_some_and(|parent| tree.kind(parent) == NodeKind::Declaration))
         .collect();
     let visible = |declaration: &&NodeId| {
-        let scope = tree.ancestors(**declaration).find(|node| tree.kind(*node).is_block() || tree.kind(*node) == NodeKind::Body);
+        let scope = tree
+            .ancestors(**declaration)
+            .find(|node| tree.kind(*node).is_block() || tree.kind(*node) == NodeKind::Body);
         scope.is_some_and(|scope| tree.ancestors(node).any(|around| around == scope))
     };
-    let Some(declaration) = before.iter().filter(visible).max_by_key(|node| tree.range(**node).start) else { return };
+    let Some(declaration) = before.iter().filter(visible).max_by_key(|node| tree.range(**node).start) else {
+        return;
+    };
     let line = project.file(file).text.lines.line(tree.range(*declaration).start);
     let offset = tree.range(node).start + 1;
     into.push(Question { group: "variable", file, offset, name, right: vec![(file, line)] });
@@ -267,7 +300,8 @@ fn value_questions(project: &Project, into: &mut Vec<Question>) {
         let key = key.to_str_lossy().into_owned();
         let right = known.entry(path.clone()).or_insert_with(|| {
             let of = origins.of(&path).into_iter();
-            of.filter_map(|origin| Some((project.by_rendered_path(&origin.source)?, origin.line? - 1))).collect()
+            of.filter_map(|origin| Some((project.by_rendered_path(&origin.source)?, origin.line? - 1)))
+                .collect()
         });
         if right.is_empty() {
             continue;
@@ -280,7 +314,13 @@ fn value_questions(project: &Project, into: &mut Vec<Question>) {
 }
 
 /// The only field of a name on a line.
-fn on_line(project: &Project, file: usize, line: usize, key: &str, right: &[(usize, usize)]) -> Option<Question> {
+fn on_line(
+    project: &Project,
+    file: usize,
+    line: usize,
+    key: &str,
+    right: &[(usize, usize)],
+) -> Option<Question> {
     let text = &project.file(file).text;
     let tree = text.tree.as_ref()?;
     let range = text.lines.line_range(&text.text, line - 1);
@@ -299,7 +339,8 @@ fn on_line(project: &Project, file: usize, line: usize, key: &str, right: &[(usi
     let node = found?;
     let selector = tree.parent(node)?;
     let parts: Vec<NodeId> = tree.children(selector).collect();
-    let plain = parts.iter().position(|part| tree.kind(*part) == NodeKind::Field && tree.name(*part) == "Values");
+    let plain =
+        parts.iter().position(|part| tree.kind(*part) == NodeKind::Field && tree.name(*part) == "Values");
     let below = |node: NodeId| tree.ancestors(node).any(|around| tree.kind(around) == NodeKind::Define);
     let group = match plain {
         Some(_) if below(node) => "values in a definition",

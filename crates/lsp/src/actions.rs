@@ -30,7 +30,11 @@ impl Analysis {
     fn add_value(&self, file: FileId, offset: usize) -> Option<Action> {
         let (_, Thing::Value { values, sites, .. }) = self.thing_at(file, offset)? else { return None };
         let [(instance, path)] = values.as_slice() else { return None };
-        if !sites.is_empty() || path.is_empty() || path.contains(&Segment::Any) || !self.places(*instance, path).is_empty() {
+        if !sites.is_empty()
+            || path.is_empty()
+            || path.contains(&Segment::Any)
+            || !self.places(*instance, path).is_empty()
+        {
             return None;
         }
         let chart = self.project.instances[*instance as usize].chart;
@@ -54,7 +58,9 @@ impl Analysis {
             .collect();
         let document = outline.documents().next()?;
         let (mut node, mut depth) = (document, 0);
-        while let Some(below) = keys.get(depth).and_then(|key| outline.find(node, &[Some(key)]).first().copied()) {
+        while let Some(below) =
+            keys.get(depth).and_then(|key| outline.find(node, &[Some(key)]).first().copied())
+        {
             (node, depth) = (below, depth + 1);
         }
         let missing = keys.get(depth..).filter(|missing| !missing.is_empty())?;
@@ -83,7 +89,8 @@ impl Analysis {
     fn quote(&self, file: FileId, offset: usize) -> Option<Action> {
         let text = &self.project.file(file).text;
         let tree = text.tree.as_ref()?;
-        let action = tree.ancestors(tree.node_at(offset)).find(|node| tree.kind(*node) == NodeKind::Action)?;
+        let action =
+            tree.ancestors(tree.node_at(offset)).find(|node| tree.kind(*node) == NodeKind::Action)?;
         let pipe = tree.child(action, NodeKind::Pipeline)?;
         let commands: Vec<_> = tree.children(pipe).collect();
         let [command] = commands.as_slice() else { return None };
@@ -126,7 +133,10 @@ impl Analysis {
             return None;
         }
         let is_word = entry.key.chars().all(|character| character.is_ascii_alphanumeric());
-        let values = self.project.file_named(source.chart, "values.yaml").filter(|_| is_word && !entry.key.is_empty())?;
+        let values = self
+            .project
+            .file_named(source.chart, "values.yaml")
+            .filter(|_| is_word && !entry.key.is_empty())?;
         let path = [Segment::Key(entry.key.as_str().into())];
         let mut instances = self.project.instances_of(source.chart);
         let instance = instances.next()?;

@@ -102,7 +102,8 @@ impl Analysis {
             let name = tree.string(tree.template_name(node)?)?;
             Some((name, node))
         };
-        let blocks = tree.nodes().filter(|node| matches!(tree.kind(*node), NodeKind::Define | NodeKind::Block));
+        let blocks =
+            tree.nodes().filter(|node| matches!(tree.kind(*node), NodeKind::Define | NodeKind::Block));
         let found: Arc<Vec<(Str, NodeId)>> = Arc::new(blocks.filter_map(named).collect());
         self.memory.borrow_mut().defines.insert(text.number, Arc::clone(&found));
         found
@@ -227,16 +228,19 @@ impl Analysis {
     pub fn env_at(&self, file: FileId, node: NodeId) -> Env {
         let text = &self.project.file(file).text;
         let Some(tree) = text.tree.as_ref().filter(|_| !text.too_large) else { return Env::default() };
-        let around = tree.ancestors(node).find(|node| matches!(tree.kind(*node), NodeKind::Define | NodeKind::Block));
+        let around =
+            tree.ancestors(node).find(|node| matches!(tree.kind(*node), NodeKind::Define | NodeKind::Block));
         for probe in tree.ancestors(node) {
             let mut walker = Walker::new(self.world(), file, tree).probing(probe);
             let define = around.filter(|define| {
                 // The clause of a block belongs to what is around it.
-                tree.child(*define, NodeKind::Body).is_some_and(|body| tree.ancestors(probe).any(|node| node == body))
+                tree.child(*define, NodeKind::Body)
+                    .is_some_and(|body| tree.ancestors(probe).any(|node| node == body))
             });
             match define {
                 Some(define) => {
-                    let name = tree.template_name(define).and_then(|name| tree.string(name)).unwrap_or_default();
+                    let name =
+                        tree.template_name(define).and_then(|name| tree.string(name)).unwrap_or_default();
                     if let Some(body) = tree.child(define, NodeKind::Body) {
                         walker.body(body, &self.context_of(file, &name));
                     }
@@ -264,7 +268,9 @@ impl Analysis {
             NodeKind::Field => {
                 facts.fields.get(&node).map(|of| self.select(of, tree.name(node))).unwrap_or_default()
             }
-            NodeKind::Selector => tree.last_child(node).map(|last| self.types_of(file, last)).unwrap_or_default(),
+            NodeKind::Selector => {
+                tree.last_child(node).map(|last| self.types_of(file, last)).unwrap_or_default()
+            }
             NodeKind::Dot | NodeKind::Variable => facts.uses.get(&node).cloned().unwrap_or_default(),
             NodeKind::Paren => tree
                 .child(node, NodeKind::Pipeline)

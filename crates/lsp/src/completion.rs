@@ -85,7 +85,13 @@ pub trait Kubernetes {
 
 impl Analysis {
     /// What can be typed at an offset of a file.
-    pub fn completions(&self, file: FileId, offset: usize, table: &Functions, kinds: &dyn Kubernetes) -> Vec<Item> {
+    pub fn completions(
+        &self,
+        file: FileId,
+        offset: usize,
+        table: &Functions,
+        kinds: &dyn Kubernetes,
+    ) -> Vec<Item> {
         let source = self.project.file(file);
         match source.kind {
             FileKind::Template => {
@@ -182,7 +188,8 @@ impl Template<'_> {
             if !plain(&name) {
                 continue;
             }
-            let detail = key.places.first().map(|place| self.analysis.value_summary(*place)).unwrap_or_default();
+            let detail =
+                key.places.first().map(|place| self.analysis.value_summary(*place)).unwrap_or_default();
             items.push(Item::new(format!("{prefix}{name}"), kind, replace.clone()).about(detail, key.about));
         }
         items
@@ -247,7 +254,8 @@ impl Template<'_> {
     fn string_keys(&self, of: &Types, replace: &Range<usize>) -> Vec<Item> {
         let keys = self.analysis.keys(of).into_iter();
         keys.map(|(name, key)| {
-            let detail = key.places.first().map(|place| self.analysis.value_summary(*place)).unwrap_or_default();
+            let detail =
+                key.places.first().map(|place| self.analysis.value_summary(*place)).unwrap_or_default();
             Item::new(name, ItemKind::Value, replace.clone()).about(detail, key.about)
         })
         .collect()
@@ -275,7 +283,8 @@ impl Template<'_> {
                 }
                 Shape::Object(Object::ApiVersions, _) => {
                     let versions = self.kinds.api_versions().into_iter();
-                    items.extend(versions.map(|version| Item::new(version, ItemKind::Value, replace.clone())));
+                    items
+                        .extend(versions.map(|version| Item::new(version, ItemKind::Value, replace.clone())));
                 }
                 _ => {}
             }

@@ -102,14 +102,15 @@ fn at_line(text: &Text, line: usize, level: Level, message: String, code: &str) 
 pub fn of_chart(project: &Project) -> Problems {
     let mut problems = Problems::new();
     // A template that does not parse is reported by its tree, with all that is wrong with it.
-    let broken = project.templates().any(|file| {
-        project.file(file).text.tree.as_ref().is_some_and(|tree| !tree.errors().is_empty())
-    });
+    let broken = project
+        .templates()
+        .any(|file| project.file(file).text.tree.as_ref().is_some_and(|tree| !tree.errors().is_empty()));
     let chart_file = project.file_named(0, "Chart.yaml");
     let chart = match load_files(project.chart_files()) {
         Ok(chart) => chart,
         Err(error) => {
-            let values = project.file_named(0, "values.yaml").filter(|_| error.to_string().contains("values.yaml"));
+            let values =
+                project.file_named(0, "values.yaml").filter(|_| error.to_string().contains("values.yaml"));
             // Malformed values are reported by the text alone.
             if let (None, Some(file)) = (values, chart_file) {
                 let problem = at_line(&project.file(file).text, 1, Level::Error, error.to_string(), "chart");
@@ -127,12 +128,8 @@ pub fn of_chart(project: &Project) -> Problems {
 fn check(project: &Project, chart: &Chart, problems: &mut Problems) {
     let text_of = |file: FileId| project.file(file).text.text.clone().into_bytes();
     let config = project.file_named(0, ".pintle-check.yaml").map(text_of);
-    let loaded = LoadedChart {
-        name: chart.name().to_owned(),
-        chart,
-        values_files: scenario_files(project),
-        config,
-    };
+    let loaded =
+        LoadedChart { name: chart.name().to_owned(), chart, values_files: scenario_files(project), config };
     let session = Session::offline();
     let request = CheckRequest { ignore_missing_schemas: true, ..CheckRequest::default() };
     let report = match check_loaded(&session, loaded, &request, &mut Silent) {
@@ -175,7 +172,9 @@ fn check(project: &Project, chart: &Chart, problems: &mut Problems) {
 
 /// Whether a chart stops rendering by itself.
 fn is_required(message: &str) -> bool {
-    message.contains("error calling fail") || message.contains("error calling required") || message.contains("execution error at")
+    message.contains("error calling fail")
+        || message.contains("error calling required")
+        || message.contains("execution error at")
 }
 
 fn level(severity: Severity) -> Level {
@@ -247,7 +246,15 @@ pub fn with_edits(project: &Project, edits: &Edits) -> Project {
         let old = &project.file(*file).text;
         let lines = crate::position::LineIndex::new(&text);
         // Rendering needs the text only.
-        let text = Text { text, number: old.number, lines, tree: None, outline: None, schema: None, too_large: true };
+        let text = Text {
+            text,
+            number: old.number,
+            lines,
+            tree: None,
+            outline: None,
+            schema: None,
+            too_large: true,
+        };
         changed.set_text(*file, Arc::new(text));
     }
     changed

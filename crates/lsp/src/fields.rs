@@ -28,7 +28,8 @@ pub struct Field {
 pub fn mask(tree: &SyntaxTree, offset: usize) -> String {
     let text = tree.text().as_bytes();
     // Line breaks stay, so that lines are those of the template.
-    let mut out: Vec<u8> = text.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { *byte } else { b' ' }).collect();
+    let mut out: Vec<u8> =
+        text.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { *byte } else { b' ' }).collect();
     mask_body(tree, NodeId::ROOT, offset, &mut out);
     String::from_utf8(out).unwrap_or_default()
 }
@@ -48,7 +49,8 @@ fn mask_body(tree: &SyntaxTree, body: NodeId, offset: usize, out: &mut [u8]) {
             NodeKind::Define => {
                 if range.contains(&offset) {
                     // The text around belongs to other objects.
-                    out.iter_mut().for_each(|byte| *byte = if matches!(*byte, b'\n' | b'\r') { *byte } else { b' ' });
+                    out.iter_mut()
+                        .for_each(|byte| *byte = if matches!(*byte, b'\n' | b'\r') { *byte } else { b' ' });
                     if let Some(body) = tree.child(node, NodeKind::Body) {
                         mask_body(tree, body, offset, out);
                     }
@@ -56,7 +58,8 @@ fn mask_body(tree: &SyntaxTree, body: NodeId, offset: usize, out: &mut [u8]) {
                 }
             }
             kind if kind.is_block() => {
-                let bodies: Vec<NodeId> = tree.clauses(node).into_iter().filter_map(|(_, body)| body).collect();
+                let bodies: Vec<NodeId> =
+                    tree.clauses(node).into_iter().filter_map(|(_, body)| body).collect();
                 let here = |body: &&NodeId| {
                     let range = tree.range(**body);
                     range.start <= offset && offset <= range.end && !range.is_empty()
@@ -80,7 +83,8 @@ fn declares(tree: &SyntaxTree, action: NodeId) -> bool {
 fn has_neighbours(tree: &SyntaxTree, range: &Range<usize>) -> bool {
     let text = tree.text().as_bytes();
     let before = text[..range.start].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    let after = text[range.end..].iter().position(|byte| *byte == b'\n').map_or(text.len(), |at| range.end + at);
+    let after =
+        text[range.end..].iter().position(|byte| *byte == b'\n').map_or(text.len(), |at| range.end + at);
     let blank = |part: &[u8]| part.trim_ascii().is_empty();
     !(blank(&text[before..range.start]) && blank(&text[range.end..after]))
 }
@@ -134,7 +138,8 @@ fn custom_schema(project: &Project, group: &str, version: &str, kind: &str) -> O
         }
         for document in pintle_yaml::read_documents(file.text.text.as_bytes()).unwrap_or_default() {
             let Some(spec) = document.get("spec") else { continue };
-            let named = spec.get("names").and_then(|names| names.get("kind")).and_then(Node::as_str) == Some(kind);
+            let named =
+                spec.get("names").and_then(|names| names.get("kind")).and_then(Node::as_str) == Some(kind);
             if !named || text(spec.get("group")) != group {
                 continue;
             }
@@ -209,7 +214,11 @@ impl Spot {
             None => schema,
         };
         let properties = schema.get("properties").and_then(Node::as_map);
-        properties.into_iter().flat_map(|map| map.iter()).map(|(name, schema)| field(&name.to_str_lossy(), schema)).collect()
+        properties
+            .into_iter()
+            .flat_map(|map| map.iter())
+            .map(|(name, schema)| field(&name.to_str_lossy(), schema))
+            .collect()
     }
 
     /// What is known about a field here.
@@ -232,8 +241,13 @@ impl Spot {
 
 fn field(name: &str, schema: &Node) -> Field {
     let target = resolved(schema);
-    let about = [schema, &target].iter().find_map(|schema| schema.get("description").and_then(Node::as_str)).unwrap_or_default();
-    let is_nested = target.get("properties").is_some() || target.get("items").is_some() || target.get("additionalProperties").is_some();
+    let about = [schema, &target]
+        .iter()
+        .find_map(|schema| schema.get("description").and_then(Node::as_str))
+        .unwrap_or_default();
+    let is_nested = target.get("properties").is_some()
+        || target.get("items").is_some()
+        || target.get("additionalProperties").is_some();
     Field { name: name.to_owned(), kind: type_text(schema), about: about.to_owned(), is_nested }
 }
 

@@ -23,7 +23,8 @@ impl Analysis {
                 let mut parts: Vec<String> =
                     values.iter().take(3).map(|(instance, path)| self.value_about(*instance, path)).collect();
                 if !sites.is_empty() {
-                    let mut places: Vec<String> = sites.iter().map(|(file, start, _)| self.place_text(*file, *start)).collect();
+                    let mut places: Vec<String> =
+                        sites.iter().map(|(file, start, _)| self.place_text(*file, *start)).collect();
                     places.dedup();
                     places.truncate(MAX_PLACES);
                     parts.push(format!("`{name}` is passed by {}", places.join(", ")));
@@ -99,7 +100,9 @@ impl Analysis {
             _ => format!("`.Values.{shown}` of `{}`", chart.name),
         };
         let places = self.places(instance, path);
-        if let Some(comment) = places.iter().map(|place| self.comment_of(*place)).find(|text| !text.is_empty()) {
+        if let Some(comment) =
+            places.iter().map(|place| self.comment_of(*place)).find(|text| !text.is_empty())
+        {
             text.push_str(&format!("\n\n{comment}"));
         }
         for about in self.schema_about(instance, path).into_iter().take(3) {
@@ -148,7 +151,9 @@ impl Analysis {
     pub fn scalar_text(&self, place: Place) -> Option<String> {
         let text = &self.project.file(place.file).text;
         let node = text.outline.as_ref()?.node(place.node);
-        node.is_scalar().then(|| text.text[node.value.clone()].to_owned()).filter(|value| !value.contains('\n'))
+        node.is_scalar()
+            .then(|| text.text[node.value.clone()].to_owned())
+            .filter(|value| !value.contains('\n'))
     }
 
     /// A value in a few words.
@@ -167,11 +172,14 @@ impl Analysis {
     }
 
     fn variable_about(&self, file: FileId, declaration: Option<NodeId>, name: &str) -> String {
-        let Some(declaration) = declaration else { return format!("`{name}`\n\nThe context of the template.") };
+        let Some(declaration) = declaration else {
+            return format!("`{name}`\n\nThe context of the template.");
+        };
         let facts = self.facts(file);
         let types = facts.uses.get(&declaration).cloned().unwrap_or_default();
         let source = self.project.file(file);
-        let line = source.text.lines.line(source.text.tree.as_ref().map_or(0, |tree| tree.range(declaration).start));
+        let line =
+            source.text.lines.line(source.text.tree.as_ref().map_or(0, |tree| tree.range(declaration).start));
         let text = source.text.text[source.text.lines.line_range(&source.text.text, line)].trim();
         format!("`{name}` is {}\n\n```helm\n{text}\n```", self.types_about(&types))
     }
@@ -184,17 +192,31 @@ impl Analysis {
         let mut parts: Vec<String> = Vec::new();
         for shape in types.shapes() {
             let part = match shape {
-                Shape::Root(instance) => format!("the context of `{}`", self.project.chart_of(*instance).name),
+                Shape::Root(instance) => {
+                    format!("the context of `{}`", self.project.chart_of(*instance).name)
+                }
                 Shape::Object(object, _) => format!("`.{}`", object.name()),
                 Shape::Values(instance, path) => {
-                    let value = self.places(*instance, path).first().and_then(|place| self.scalar_text(*place));
+                    let value =
+                        self.places(*instance, path).first().and_then(|place| self.scalar_text(*place));
                     let value = value.map(|value| format!(" = `{value}`")).unwrap_or_default();
-                    let of = if *instance == 0 { String::new() } else { format!(" of `{}`", self.project.chart_of(*instance).name) };
-                    format!("`.Values{}{}`{of}{value}", if path.is_empty() { "" } else { "." }, path_text(path))
+                    let of = if *instance == 0 {
+                        String::new()
+                    } else {
+                        format!(" of `{}`", self.project.chart_of(*instance).name)
+                    };
+                    format!(
+                        "`.Values{}{}`{of}{value}",
+                        if path.is_empty() { "" } else { "." },
+                        path_text(path)
+                    )
                 }
                 Shape::Dict(dict) => {
                     let keys: Vec<String> = dict.keys().take(12).map(|key| format!("`{key}`")).collect();
-                    format!("a dict with {}", if keys.is_empty() { "no keys".to_owned() } else { keys.join(", ") })
+                    format!(
+                        "a dict with {}",
+                        if keys.is_empty() { "no keys".to_owned() } else { keys.join(", ") }
+                    )
                 }
                 Shape::List(items) => format!("a list of {}", self.types_about(items)),
                 Shape::Text(text) => format!("`{:?}`", text.to_str_lossy()),

@@ -331,7 +331,8 @@ impl<'a> Walker<'a> {
             let Some(body) = body else { continue };
             // What one round assigns, the next one reads.
             for _ in 0..2 {
-                let before: Vec<Types> = self.env.variables.iter().map(|variable| variable.types.clone()).collect();
+                let before: Vec<Types> =
+                    self.env.variables.iter().map(|variable| variable.types.clone()).collect();
                 self.env.dot = item.clone();
                 self.nodes(body);
                 self.env.variables.truncate(inner);

@@ -73,8 +73,7 @@ struct Scanner<'t> {
 impl Outline {
     /// Reads a text.
     pub fn read(text: &str) -> Self {
-        let mut scanner =
-            Scanner { text, nodes: Vec::new(), open: Vec::new(), comments: Vec::new() };
+        let mut scanner = Scanner { text, nodes: Vec::new(), open: Vec::new(), comments: Vec::new() };
         scanner.document(0);
         scanner.lines();
         Outline { nodes: scanner.nodes }
@@ -229,7 +228,11 @@ impl Outline {
     /// The text of a value as written, with what is below it.
     pub fn value_text<'t>(&self, text: &'t str, id: Id) -> &'t str {
         let node = &self.nodes[id];
-        if node.children.is_empty() || node.flow { &text[node.value.clone()] } else { &text[node.key_range.end..node.end] }
+        if node.children.is_empty() || node.flow {
+            &text[node.value.clone()]
+        } else {
+            &text[node.key_range.end..node.end]
+        }
     }
 }
 
@@ -252,7 +255,14 @@ impl Scanner<'_> {
         self.open.push(id);
     }
 
-    fn push(&mut self, kind: Kind, key: String, range: Range<usize>, indent: usize, parent: Option<Id>) -> Id {
+    fn push(
+        &mut self,
+        kind: Kind,
+        key: String,
+        range: Range<usize>,
+        indent: usize,
+        parent: Option<Id>,
+    ) -> Id {
         let id = self.nodes.len();
         let end = range.end;
         self.nodes.push(Node {
@@ -352,7 +362,10 @@ impl Scanner<'_> {
                 }
                 line_end
             }
-            Some(document) if self.nodes[document].kind == Kind::Document && self.nodes[document].children.is_empty() => {
+            Some(document)
+                if self.nodes[document].kind == Kind::Document
+                    && self.nodes[document].children.is_empty() =>
+            {
                 self.value(document, at, stop, line_end)
             }
             _ => line_end,
@@ -360,9 +373,7 @@ impl Scanner<'_> {
     }
 
     fn pop_for_entry(&mut self, indent: usize) {
-        while self.open.len() > 1
-            && self.open.last().is_some_and(|open| self.nodes[*open].indent >= indent)
-        {
+        while self.open.len() > 1 && self.open.last().is_some_and(|open| self.nodes[*open].indent >= indent) {
             self.open.pop();
         }
     }
@@ -399,7 +410,9 @@ impl Scanner<'_> {
             }
             return Some((unquoted(&rest[..length]), at..at + length, at + colon + 1));
         }
-        if matches!(first, '{' | '[' | '|' | '>' | '#' | '*' | '&' | '!' | '%' | '@' | '`') && !rest.starts_with("&") {
+        if matches!(first, '{' | '[' | '|' | '>' | '#' | '*' | '&' | '!' | '%' | '@' | '`')
+            && !rest.starts_with("&")
+        {
             return None;
         }
         let (mut skipped, mut rest) = (0, rest);
@@ -463,7 +476,8 @@ impl Scanner<'_> {
                 end.max(line_end)
             }
             Some('*') => {
-                let name = rest[1..].split(|c: char| c.is_whitespace() || c == ',').next().unwrap_or_default();
+                let name =
+                    rest[1..].split(|c: char| c.is_whitespace() || c == ',').next().unwrap_or_default();
                 self.nodes[id].alias = Some(name.to_owned());
                 self.nodes[id].value = at..at + 1 + name.len();
                 line_end
@@ -536,7 +550,8 @@ impl Scanner<'_> {
             let line = &self.text[end + 1..next];
             let depth = line.len() - line.trim_start_matches(' ').len();
             let closes = line.trim_start().starts_with([']', '}']);
-            if !line.trim().is_empty() && depth <= indent && !closes && self.nodes[id].kind != Kind::Document {
+            if !line.trim().is_empty() && depth <= indent && !closes && self.nodes[id].kind != Kind::Document
+            {
                 break;
             }
             end = next;
@@ -645,7 +660,9 @@ pub fn unquoted(text: &str) -> String {
     match inner('"') {
         Some(plain) if !plain.contains('\\') => plain.to_owned(),
         Some(_) => match pintle_yaml::read(text.as_bytes()) {
-            Ok(node) => node.as_text().map_or_else(|| text.to_owned(), |text: &Str| text.to_str_lossy().into_owned()),
+            Ok(node) => {
+                node.as_text().map_or_else(|| text.to_owned(), |text: &Str| text.to_str_lossy().into_owned())
+            }
             Err(_) => text.to_owned(),
         },
         None => text.to_owned(),
@@ -660,7 +677,10 @@ fn flow_scalar(text: &str) -> (usize, bool) {
     let mut end = text.len();
     for (at, character) in text.char_indices() {
         let colon = character == ':'
-            && text[at + 1..].chars().next().is_none_or(|c| c.is_whitespace() || matches!(c, ',' | '}' | ']' | '{' | '['));
+            && text[at + 1..]
+                .chars()
+                .next()
+                .is_none_or(|c| c.is_whitespace() || matches!(c, ',' | '}' | ']' | '{' | '['));
         let comment = character == '#' && text[..at].ends_with(' ');
         if matches!(character, ',' | '}' | ']' | '{' | '[' | '\n') || colon || comment {
             end = at;
@@ -691,8 +711,20 @@ mod tests {
         assert_eq!(
             paths(text),
             [
-                "a=1", "b=", "b.c='x: y'", "b.d=", "b.d.*=", "b.d.*.e=1", "b.d.*.f=2", "b.d.*=g",
-                "h=|\n  i: j", "k.l={m: [n, o], p: {}}", "k.l.m=[n, o]", "k.l.m.*=n", "k.l.m.*=o", "k.l.p={}",
+                "a=1",
+                "b=",
+                "b.c='x: y'",
+                "b.d=",
+                "b.d.*=",
+                "b.d.*.e=1",
+                "b.d.*.f=2",
+                "b.d.*=g",
+                "h=|\n  i: j",
+                "k.l={m: [n, o], p: {}}",
+                "k.l.m=[n, o]",
+                "k.l.m.*=n",
+                "k.l.m.*=o",
+                "k.l.p={}",
             ]
         );
         let outline = Outline::read(text);
@@ -712,7 +744,9 @@ mod tests {
     fn malformed_lines_do_not_hide_the_others() {
         let found = paths("a: [1, 2\nb: \"x\n  y\nc:\n   d\n  e: 1\n\t\n- f: 2\n:\n}g\nh: 3\n");
         assert!(found.contains(&"h=3".to_owned()), "{found:?}");
-        for text in ["{", "[{a: ", "a: {b: [", "- - -", "\"", "a: 'é", "? x", "&", "*", "a: *", "{:}", "[é:é]", "{é"] {
+        for text in
+            ["{", "[{a: ", "a: {b: [", "- - -", "\"", "a: 'é", "? x", "&", "*", "a: *", "{:}", "[é:é]", "{é"]
+        {
             paths(text);
         }
     }

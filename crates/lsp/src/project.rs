@@ -94,10 +94,15 @@ impl Text {
         let too_large = text.len() > limit || deep;
         let yaml = matches!(
             kind,
-            FileKind::Values | FileKind::MoreValues | FileKind::ChartFile | FileKind::Suite | FileKind::Schema
+            FileKind::Values
+                | FileKind::MoreValues
+                | FileKind::ChartFile
+                | FileKind::Suite
+                | FileKind::Schema
         );
         let outline = (yaml && !too_large).then(|| Outline::read(&text));
-        let schema = (kind == FileKind::Schema).then(|| pintle_tree::json::read(text.as_bytes()).ok()).flatten();
+        let schema =
+            (kind == FileKind::Schema).then(|| pintle_tree::json::read(text.as_bytes()).ok()).flatten();
         Text { lines, tree, outline, schema, too_large, number, text }
     }
 }
@@ -342,7 +347,9 @@ impl Loader<'_> {
         // A dependency from a folder of the workspace is edited there, so the folder counts rather than its copy.
         for dependency in project.charts[chart].dependencies.clone() {
             let Some(folder) = self.local_folder(folder.as_deref(), &dependency) else { continue };
-            if folder == project.root || project.charts.iter().any(|known| known.folder.as_ref() == Some(&folder)) {
+            if folder == project.root
+                || project.charts.iter().any(|known| known.folder.as_ref() == Some(&folder))
+            {
                 continue;
             }
             let files = self.read(&folder);
@@ -397,8 +404,13 @@ pub fn kind_of(name: &str) -> FileKind {
         ("", "Chart.yaml" | "requirements.yaml") => FileKind::ChartFile,
         ("", "values.schema.json") => FileKind::Schema,
         ("", _) if is_yaml && file.starts_with("values") => FileKind::MoreValues,
-        ("ci", _) if is_yaml && (file.ends_with("-values.yaml") || file == "values.yaml") => FileKind::MoreValues,
-        _ if is_yaml && (file.ends_with("_test.yaml") || file.ends_with("_test.yml")) && !folder.is_empty() => {
+        ("ci", _) if is_yaml && (file.ends_with("-values.yaml") || file == "values.yaml") => {
+            FileKind::MoreValues
+        }
+        _ if is_yaml
+            && (file.ends_with("_test.yaml") || file.ends_with("_test.yml"))
+            && !folder.is_empty() =>
+        {
             FileKind::Suite
         }
         _ => FileKind::Other,
@@ -463,7 +475,8 @@ impl Project {
 
     /// The templates of all charts.
     pub fn templates(&self) -> impl Iterator<Item = FileId> + '_ {
-        (0..self.files.len()).filter(|id| self.files[*id].kind == FileKind::Template && !self.files[*id].ignored)
+        (0..self.files.len())
+            .filter(|id| self.files[*id].kind == FileKind::Template && !self.files[*id].ignored)
     }
 
     /// Replaces the text of a file.
@@ -536,9 +549,11 @@ pub fn chart_root(path: &Path, roots: &[PathBuf]) -> Option<PathBuf> {
     for folder in path.ancestors().skip(1).filter(|folder| inside(folder)) {
         if folder.join("Chart.yaml").is_file() {
             found = Some(folder.to_owned());
-            let in_charts = folder.parent().is_some_and(|above| above.file_name().is_some_and(|name| name == "charts"));
+            let in_charts =
+                folder.parent().is_some_and(|above| above.file_name().is_some_and(|name| name == "charts"));
             let above = folder.parent().and_then(Path::parent);
-            if !(in_charts && above.is_some_and(|above| above.join("Chart.yaml").is_file() && inside(above))) {
+            if !(in_charts && above.is_some_and(|above| above.join("Chart.yaml").is_file() && inside(above)))
+            {
                 break;
             }
         }

@@ -24,11 +24,15 @@ impl Analysis {
             Thing::Variable(None, _) => Err("`$` has no name that could be changed".to_owned()),
             Thing::Value { values, sites, .. } => {
                 if !sites.is_empty() {
-                    return Err("this is the key of a dict that templates make; such keys are not renamed".to_owned());
+                    return Err(
+                        "this is the key of a dict that templates make; such keys are not renamed".to_owned()
+                    );
                 }
                 for (_, path) in values {
                     match path.last() {
-                        None => return Err("the key of a subchart's values is the name of the chart".to_owned()),
+                        None => {
+                            return Err("the key of a subchart's values is the name of the chart".to_owned());
+                        }
                         Some(Segment::Any) => return Err("an item of a list has no name".to_owned()),
                         Some(Segment::Key(_)) => {}
                     }
@@ -50,7 +54,10 @@ impl Analysis {
         for target in self.references(file, thing, true) {
             let source = self.project.file(target.file);
             if source.path.is_none() {
-                return Err(format!("`{}` is in the archive of a dependency, which cannot be changed", source.name));
+                return Err(format!(
+                    "`{}` is in the archive of a dependency, which cannot be changed",
+                    source.name
+                ));
             }
         }
         Ok(())
@@ -118,9 +125,9 @@ impl Analysis {
             tree.ancestors(node).find(|node| matches!(tree.kind(*node), NodeKind::Define | NodeKind::Block))
         };
         let home = template(declaration);
-        let clash = tree
-            .nodes()
-            .find(|node| tree.kind(*node) == NodeKind::Variable && tree.name(*node) == new && template(*node) == home);
+        let clash = tree.nodes().find(|node| {
+            tree.kind(*node) == NodeKind::Variable && tree.name(*node) == new && template(*node) == home
+        });
         match clash {
             Some(_) => Err(format!("the template has a variable `{new}` already")),
             None => Ok(()),
@@ -133,7 +140,11 @@ impl Analysis {
         for (instance, path) in values {
             for (instance, path) in crate::values::expand(&self.project, *instance, path) {
                 let chart = self.project.chart_of(instance);
-                let schemas = chart.files.iter().copied().filter(|file| self.project.file(*file).kind == FileKind::Schema);
+                let schemas = chart
+                    .files
+                    .iter()
+                    .copied()
+                    .filter(|file| self.project.file(*file).kind == FileKind::Schema);
                 for file in schemas {
                     let Some(outline) = &self.project.file(file).text.outline else { continue };
                     let keys: Vec<String> = path
@@ -146,7 +157,9 @@ impl Analysis {
                     let steps: Vec<Option<&str>> =
                         keys.iter().flat_map(|key| [Some("properties"), Some(key.as_str())]).collect();
                     let Some(document) = outline.documents().next() else { continue };
-                    for node in schema_root(outline, document).into_iter().flat_map(|root| outline.find(root, &steps)) {
+                    for node in
+                        schema_root(outline, document).into_iter().flat_map(|root| outline.find(root, &steps))
+                    {
                         let range = outline.node(node).key_range.clone();
                         // Without the quotes.
                         found.push(Target::new(file, range.start + 1..range.end - 1));
@@ -166,14 +179,20 @@ impl Analysis {
             let named = if scenario.is_empty() { "the default values" } else { scenario };
             match (before, after) {
                 (Ok(before), Ok(after)) => {
-                    if let Some((path, _)) = before.iter().zip(after).find(|(left, right)| left != right).map(|(left, _)| left) {
-                        return Err(format!("with {named}, `{path}` would be rendered differently: the name is also used in a way that cannot be followed"));
+                    if let Some((path, _)) =
+                        before.iter().zip(after).find(|(left, right)| left != right).map(|(left, _)| left)
+                    {
+                        return Err(format!(
+                            "with {named}, `{path}` would be rendered differently: the name is also used in a way that cannot be followed"
+                        ));
                     }
                     if before.len() != after.len() {
                         return Err(format!("with {named}, other files would be rendered"));
                     }
                 }
-                (Ok(_), Err(error)) => return Err(format!("with {named}, the chart would not render: {error}")),
+                (Ok(_), Err(error)) => {
+                    return Err(format!("with {named}, the chart would not render: {error}"));
+                }
                 (Err(_), _) => {}
             }
         }
@@ -185,7 +204,11 @@ fn check_word(name: &str) -> Result<(), String> {
     let word = !name.is_empty()
         && name.chars().all(|character| character.is_alphanumeric() || character == '_')
         && !name.starts_with(|character: char| character.is_ascii_digit());
-    if word { Ok(()) } else { Err(format!("`{name}` is not a name: it may have letters, digits and underscores")) }
+    if word {
+        Ok(())
+    } else {
+        Err(format!("`{name}` is not a name: it may have letters, digits and underscores"))
+    }
 }
 
 fn edits_of(targets: &[Target], name: &str) -> Edits {

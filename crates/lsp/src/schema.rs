@@ -62,7 +62,9 @@ impl Analysis {
             let mut budget = MAX_STEPS;
             for schema in at_path(root, &path, &mut budget) {
                 let allowed = schema.get("enum").and_then(Node::as_list).unwrap_or_default();
-                found.extend(allowed.iter().filter_map(|value| String::from_utf8(json::write(value).ok()?).ok()));
+                found.extend(
+                    allowed.iter().filter_map(|value| String::from_utf8(json::write(value).ok()?).ok()),
+                );
             }
         }
         found
@@ -72,7 +74,8 @@ impl Analysis {
 fn describe(schema: &Node) -> String {
     let text = |key: &str| schema.get(key).and_then(Node::as_str).unwrap_or_default().trim().to_owned();
     let kind = text("type");
-    let about = [text("title"), text("description")].into_iter().find(|text| !text.is_empty()).unwrap_or_default();
+    let about =
+        [text("title"), text("description")].into_iter().find(|text| !text.is_empty()).unwrap_or_default();
     match (kind.is_empty(), about.is_empty()) {
         (true, _) => about,
         (false, true) => format!("({kind})"),
@@ -117,7 +120,9 @@ fn resolve<'n>(root: &'n Node, schema: &'n Node, budget: &mut usize, into: &mut 
     if let Some(reference) = schema.get("$ref").and_then(Node::as_str)
         && let Some(pointer) = reference.strip_prefix("#/")
     {
-        let target = pointer.split('/').try_fold(root, |node, step| node.get(step.replace("~1", "/").replace("~0", "~")));
+        let target = pointer
+            .split('/')
+            .try_fold(root, |node, step| node.get(step.replace("~1", "/").replace("~0", "~")));
         if let Some(target) = target {
             resolve(root, target, budget, into);
         }

@@ -284,9 +284,10 @@ impl Object {
                 ("GitTreeState", "Whether the tree was clean."),
                 ("GoVersion", "The version of Go."),
             ],
-            Object::ApiVersions => {
-                &[("Has", "Whether an API version such as `batch/v1`, or a kind such as `apps/v1/Deployment`, is there.")]
-            }
+            Object::ApiVersions => &[(
+                "Has",
+                "Whether an API version such as `batch/v1`, or a kind such as `apps/v1/Deployment`, is there.",
+            )],
             Object::Files => &[
                 ("Get", "The content of a file."),
                 ("GetBytes", "The content of a file as bytes."),

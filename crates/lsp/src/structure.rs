@@ -80,7 +80,9 @@ fn documents(text: &str) -> Vec<Symbol> {
     let mut push = |range: Range<usize>| {
         let part = &text[range.clone()];
         let value = |key: &str, indent: &str| {
-            let line = part.lines().find(|line| line.strip_prefix(indent).is_some_and(|line| line.starts_with(key)))?;
+            let line = part
+                .lines()
+                .find(|line| line.strip_prefix(indent).is_some_and(|line| line.starts_with(key)))?;
             let value = line.trim_start()[key.len()..].trim();
             (!value.is_empty()).then(|| value.to_owned())
         };
@@ -169,7 +171,12 @@ pub fn folding(tree: Option<&SyntaxTree>, outline: Option<&Outline>) -> Vec<(Ran
 }
 
 /// The parts around an offset, innermost first.
-pub fn selection(tree: Option<&SyntaxTree>, outline: Option<&Outline>, offset: usize, length: usize) -> Vec<Range<usize>> {
+pub fn selection(
+    tree: Option<&SyntaxTree>,
+    outline: Option<&Outline>,
+    offset: usize,
+    length: usize,
+) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
     if let Some(tree) = tree {
         for node in tree.ancestors(tree.node_at(offset)) {
@@ -194,7 +201,9 @@ pub fn selection(tree: Option<&SyntaxTree>, outline: Option<&Outline>, offset: u
     // Each must contain the one before it.
     let mut kept: Vec<Range<usize>> = Vec::new();
     for range in ranges {
-        let grows = kept.last().is_none_or(|last| range.start <= last.start && range.end >= last.end && *last != range);
+        let grows = kept
+            .last()
+            .is_none_or(|last| range.start <= last.start && range.end >= last.end && *last != range);
         if grows && range.start <= offset && offset <= range.end {
             kept.push(range);
         }
@@ -231,25 +240,36 @@ pub fn semantic_tokens(tree: &SyntaxTree) -> Vec<(Range<usize>, u32, u32)> {
         };
         let _ = inside;
         let node = (token.kind == TokenKind::Variable).then(|| tree.node_at(token.range.start));
-        let declares = node.and_then(|node| tree.parent(node)).is_some_and(|parent| tree.kind(parent) == NodeKind::Declaration);
+        let declares = node
+            .and_then(|node| tree.parent(node))
+            .is_some_and(|parent| tree.kind(parent) == NodeKind::Declaration);
         found.push((token.range.clone(), kind, u32::from(declares)));
     }
     found
 }
 
 /// The signature of the call around an offset: its label, its parameters, and the one that is being typed.
-pub fn signature(tree: &SyntaxTree, offset: usize, table: &Functions) -> Option<(String, Vec<String>, usize)> {
+pub fn signature(
+    tree: &SyntaxTree,
+    offset: usize,
+    table: &Functions,
+) -> Option<(String, Vec<String>, usize)> {
     // White space behind the last argument is outside of the command.
     let text = tree.text().as_bytes();
     let mut node = tree.node_at(offset);
     let mut before = offset;
-    while tree.ancestors(node).all(|node| tree.kind(node) != NodeKind::Command) && before > 0 && matches!(text[before - 1], b' ' | b'\t') {
+    while tree.ancestors(node).all(|node| tree.kind(node) != NodeKind::Command)
+        && before > 0
+        && matches!(text[before - 1], b' ' | b'\t')
+    {
         before -= 1;
         node = tree.node_at(before);
     }
     for command in tree.ancestors(node).filter(|node| tree.kind(*node) == NodeKind::Command) {
         let words: Vec<NodeId> = tree.children(command).collect();
-        let Some(first) = words.first().filter(|first| tree.kind(**first) == NodeKind::Function) else { continue };
+        let Some(first) = words.first().filter(|first| tree.kind(**first) == NodeKind::Function) else {
+            continue;
+        };
         if offset <= tree.range(*first).end {
             continue;
         }
@@ -287,7 +307,8 @@ pub fn hints(analysis: &Analysis, file: FileId, within: &Range<usize>) -> Vec<(u
                 let block = tree.parent(node);
                 let opening = block.and_then(|block| tree.child(block, NodeKind::Opening));
                 let Some(opening) = opening else { continue };
-                let (first, last) = (text.lines.line(tree.range(opening).start), text.lines.line(range.start));
+                let (first, last) =
+                    (text.lines.line(tree.range(opening).start), text.lines.line(range.start));
                 // Both are on the screen if they are near.
                 if last > first + 8 {
                     let inner = &text.text[tree.inner_range(opening)];

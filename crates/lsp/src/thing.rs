@@ -89,7 +89,8 @@ impl Analysis {
             NodeKind::Variable => {
                 let facts = self.facts(file);
                 let declaration = facts.declarations.get(&node).copied();
-                let declares = tree.parent(node).is_some_and(|parent| tree.kind(parent) == NodeKind::Declaration);
+                let declares =
+                    tree.parent(node).is_some_and(|parent| tree.kind(parent) == NodeKind::Declaration);
                 let declaration = declaration.or_else(|| declares.then_some(node));
                 Thing::Variable(declaration, tree.name(node).to_owned())
             }
@@ -123,7 +124,9 @@ impl Analysis {
                 sites.extend(entry.sites.iter().copied());
             }
             match shape {
-                Shape::Root(instance) if crate::shape::ROOT_FIELDS.iter().any(|(known, _)| *known == name) => {
+                Shape::Root(instance)
+                    if crate::shape::ROOT_FIELDS.iter().any(|(known, _)| *known == name) =>
+                {
                     roots.push(*instance);
                 }
                 Shape::Object(Object::Subcharts, instance) => {
@@ -160,7 +163,11 @@ impl Analysis {
         if !roots.is_empty() && values.is_empty() && sites.is_empty() {
             return Some(Thing::ContextField(name.to_owned(), roots));
         }
-        (!values.is_empty() || !sites.is_empty()).then(|| Thing::Value { values, sites, name: name.to_owned() })
+        (!values.is_empty() || !sites.is_empty()).then(|| Thing::Value {
+            values,
+            sites,
+            name: name.to_owned(),
+        })
     }
 
     /// The value below another one.
@@ -251,7 +258,9 @@ impl Analysis {
                     }
                 }
             }
-            Thing::Field(Object::Chart, instance, name) => found.extend(self.chart_key(*instance, Some(name))),
+            Thing::Field(Object::Chart, instance, name) => {
+                found.extend(self.chart_key(*instance, Some(name)))
+            }
             Thing::Variable(Some(declaration), _) => {
                 found.extend(self.tree(file).map(|tree| Target::new(file, tree.range(*declaration))));
             }
@@ -262,7 +271,9 @@ impl Analysis {
             }
             Thing::Keyword(block) => {
                 if let Some(tree) = self.tree(file) {
-                    found.extend(keyword_ranges(tree, *block).into_iter().map(|range| Target::new(file, range)));
+                    found.extend(
+                        keyword_ranges(tree, *block).into_iter().map(|range| Target::new(file, range)),
+                    );
                 }
             }
             Thing::Dot(node) => found.extend(self.dot_targets(file, *node)),
@@ -345,11 +356,13 @@ impl Analysis {
                 let name = &self.project.charts[chart].name;
                 let named = outline.find(0, &[Some("dependencies"), None, Some("name")]);
                 let text = &self.project.file(file).text.text;
-                let is_named = named.iter().any(|id| {
-                    crate::outline::unquoted(&text[outline.node(*id).value.clone()]) == *name
-                });
+                let is_named = named
+                    .iter()
+                    .any(|id| crate::outline::unquoted(&text[outline.node(*id).value.clone()]) == *name);
                 if path.first().is_some_and(|key| key == "dependencies") && is_named {
-                    found.extend(self.project.file_named(chart, "Chart.yaml").map(|file| Target::new(file, 0..0)));
+                    found.extend(
+                        self.project.file_named(chart, "Chart.yaml").map(|file| Target::new(file, 0..0)),
+                    );
                 }
             }
         }
@@ -362,7 +375,8 @@ impl Analysis {
         match thing {
             Thing::Value { values, sites, .. } => {
                 if with_definitions {
-                    found.extend(values.iter().flat_map(|(instance, path)| self.key_targets(*instance, path)));
+                    found
+                        .extend(values.iter().flat_map(|(instance, path)| self.key_targets(*instance, path)));
                     found.extend(sites.iter().map(|(file, start, end)| Target::new(*file, *start..*end)));
                 }
                 self.value_references(thing, &mut found);
@@ -378,7 +392,9 @@ impl Analysis {
             }
             Thing::Variable(None, name) => {
                 let Some(tree) = self.tree(file) else { return found };
-                let same = tree.nodes().filter(|node| tree.kind(*node) == NodeKind::Variable && tree.name(*node) == name);
+                let same = tree
+                    .nodes()
+                    .filter(|node| tree.kind(*node) == NodeKind::Variable && tree.name(*node) == name);
                 found.extend(same.map(|node| Target::new(file, tree.range(node))));
             }
             Thing::Template(name) => {
@@ -430,13 +446,13 @@ impl Analysis {
                 continue;
             }
             let facts = self.facts(file);
-            let fields = facts.fields.iter().filter(|(node, _)| tree.name(**node) == name).map(|(node, of)| {
-                let range = tree.range(*node);
-                (range.start + 1..range.end, of)
-            });
-            let keys = facts.keys.iter().filter(|(node, _)| {
-                tree.string(**node).is_some_and(|text| text == **name)
-            });
+            let fields =
+                facts.fields.iter().filter(|(node, _)| tree.name(**node) == name).map(|(node, of)| {
+                    let range = tree.range(*node);
+                    (range.start + 1..range.end, of)
+                });
+            let keys =
+                facts.keys.iter().filter(|(node, _)| tree.string(**node).is_some_and(|text| text == **name));
             let keys = keys.map(|(node, of)| {
                 let range = tree.range(*node);
                 (range.start + 1..range.end - 1, of)
@@ -457,7 +473,9 @@ fn same_thing(left: &Thing, right: &Thing) -> bool {
             let shared = values.iter().any(|value| others.iter().any(|other| same_value(value, other)));
             shared || sites.intersection(other_sites).next().is_some()
         }
-        (Thing::Field(object, _, name), Thing::Field(other, _, other_name)) => object == other && name == other_name,
+        (Thing::Field(object, _, name), Thing::Field(other, _, other_name)) => {
+            object == other && name == other_name
+        }
         (Thing::ContextField(name, _), Thing::ContextField(other, _)) => name == other,
         _ => false,
     }

@@ -62,7 +62,12 @@ pub fn expand(project: &Project, instance: Instance, path: &[Segment]) -> Vec<(I
 }
 
 /// A path, and those of the charts above that set the same.
-fn add_chain(project: &Project, instance: Instance, path: Vec<Segment>, into: &mut Vec<(Instance, Vec<Segment>)>) {
+fn add_chain(
+    project: &Project,
+    instance: Instance,
+    path: Vec<Segment>,
+    into: &mut Vec<(Instance, Vec<Segment>)>,
+) {
     let mut chain = Vec::new();
     let (mut instance, mut path) = (instance, path);
     loop {
@@ -106,7 +111,8 @@ fn imports(project: &Project, instance: Instance, path: &[Segment]) -> Vec<(Inst
 /// The files with values of a chart, by precedence: the more special ones first.
 pub fn values_files(project: &Project, instance: Instance) -> Vec<FileId> {
     let chart = &project.charts[project.instances[instance as usize].chart];
-    let of = |kind: FileKind| chart.files.iter().copied().filter(move |file| project.files[*file].kind == kind);
+    let of =
+        |kind: FileKind| chart.files.iter().copied().filter(move |file| project.files[*file].kind == kind);
     of(FileKind::Values).chain(of(FileKind::MoreValues)).collect()
 }
 
@@ -126,7 +132,8 @@ impl Analysis {
             let steps: Vec<Option<&str>> = steps.iter().map(Option::as_deref).collect();
             for file in values_files(project, instance) {
                 let Some(outline) = &project.file(file).text.outline else { continue };
-                let Some(document) = outline.documents().find(|id| !outline.node(*id).children.is_empty()) else {
+                let Some(document) = outline.documents().find(|id| !outline.node(*id).children.is_empty())
+                else {
                     continue;
                 };
                 for node in outline.find(document, &steps) {
@@ -212,7 +219,9 @@ impl Analysis {
                 let about = format!("The values of the subchart {}.", self.project.chart_of(*child).name);
                 add(keys, key, KeyKind::Chart, None, &about);
             }
-            if self.project.instances.len() > 1 || !self.places(0, &[Segment::Key("global".into())]).is_empty() {
+            if self.project.instances.len() > 1
+                || !self.places(0, &[Segment::Key("global".into())]).is_empty()
+            {
                 add(keys, "global".to_owned(), KeyKind::Map, None, "The values that all charts share.");
             }
         }

@@ -13,7 +13,8 @@ use pintle_testkit::{Random, corpus};
 /// Calls a function with the files of every archive of the corpus, or of every `step`th.
 fn archives(step: usize, mut each: impl FnMut(&str, Vec<pintle::chart::File>)) {
     let Some(folder) = corpus("charts") else { return };
-    let mut paths: Vec<_> = fs::read_dir(folder).expect("a folder").filter_map(Result::ok).map(|entry| entry.path()).collect();
+    let mut paths: Vec<_> =
+        fs::read_dir(folder).expect("a folder").filter_map(Result::ok).map(|entry| entry.path()).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "tgz"));
     paths.sort();
     for path in paths.iter().step_by(step) {
@@ -28,7 +29,9 @@ fn the_tree_and_the_strict_parser_agree_on_every_template_and_on_prefixes() {
     let mut random = Random(33);
     let (mut templates, mut prefixes) = (0, 0);
     archives(1, |chart, files| {
-        for file in files.iter().filter(|file| file.name.contains("templates/") && !file.name.ends_with(".tgz")) {
+        for file in
+            files.iter().filter(|file| file.name.contains("templates/") && !file.name.ends_with(".tgz"))
+        {
             let Ok(text) = String::from_utf8(file.data.to_vec()) else { continue };
             agree(&format!("{chart} {}", file.name), &text, &functions);
             templates += 1;
@@ -61,7 +64,9 @@ fn outlines_have_the_keys_that_the_strict_reader_has() {
             let Ok(text) = String::from_utf8(file.data.to_vec()) else { continue };
             let Ok(values) = pintle_yaml::read_values(text.as_bytes()) else { continue };
             let outline = Outline::read(&text);
-            let Some(document) = outline.documents().find(|id| !outline.node(*id).children.is_empty()) else { continue };
+            let Some(document) = outline.documents().find(|id| !outline.node(*id).children.is_empty()) else {
+                continue;
+            };
             let name = format!("{chart} {}", file.name);
             compare(&name, &outline, &text, document, &pintle_tree::Node::Map(values));
         }
@@ -72,16 +77,22 @@ fn compare(name: &str, outline: &Outline, text: &str, id: usize, node: &pintle_t
     let children = outline.children(id);
     match node {
         pintle_tree::Node::Map(map) => {
-            for (key, value) in map {
+            for (key, value) in map.iter() {
                 let key = key.to_str_lossy();
                 let found = children.iter().rev().find(|child| outline.node(**child).key == key);
                 let found = *found.unwrap_or_else(|| panic!("{name}: no {key} in {:?}", outline.path(id)));
-                assert!(text[outline.node(found).key_range.clone()].contains(key.as_ref()) || key.contains('\\') || text.contains("? "), "{name}: {key}");
+                assert!(
+                    text[outline.node(found).key_range.clone()].contains(key.as_ref())
+                        || key.contains('\\')
+                        || text.contains("? "),
+                    "{name}: {key}"
+                );
                 compare(name, outline, text, found, value);
             }
         }
         pintle_tree::Node::List(items) => {
-            let found: Vec<usize> = children.iter().copied().filter(|child| outline.node(*child).kind == Kind::Item).collect();
+            let found: Vec<usize> =
+                children.iter().copied().filter(|child| outline.node(*child).kind == Kind::Item).collect();
             assert_eq!(found.len(), items.len(), "{name}: {:?}", outline.path(id));
             for (child, item) in found.into_iter().zip(items) {
                 compare(name, outline, text, child, item);
@@ -92,7 +103,7 @@ fn compare(name: &str, outline: &Outline, text: &str, id: usize, node: &pintle_t
 }
 
 /// Writes the files of a chart into a folder.
-pub fn unpack(files: &[pintle::chart::File], folder: &Path) {
+fn unpack(files: &[pintle::chart::File], folder: &Path) {
     for file in files {
         let path = folder.join(&file.name);
         fs::create_dir_all(path.parent().expect("a folder")).expect("can be made");
@@ -109,12 +120,22 @@ fn charts_that_render_have_no_errors() {
         unpack(&files, &root);
         let mut server = pintle_lsp::Server::new(vec![root.clone()], pintle_lsp::position::Encoding::Utf8);
         let project = server.project_at(&root).expect("a chart");
-        if pintle_lsp::diagnostics::render_scenarios(&project).iter().any(|(_, rendering)| rendering.is_err()) {
+        if pintle_lsp::diagnostics::render_scenarios(&project).iter().any(|(_, rendering)| rendering.is_err())
+        {
             return;
         }
         for (file, problems) in of_chart(&project) {
             for problem in problems {
-                assert!(problem.level > Level::Error, "{chart} {}: {}", project.file(file).name, problem.message);
+                // Such a chart renders, but no current cluster takes what it renders.
+                if problem.code == "removed-api" {
+                    continue;
+                }
+                assert!(
+                    problem.level > Level::Error,
+                    "{chart} {}: {}",
+                    project.file(file).name,
+                    problem.message
+                );
             }
         }
     });

@@ -6,8 +6,28 @@ use serde_json::{Value, json};
 use super::support::{Workspace, web};
 
 const PIECES: [&str; 22] = [
-    "{{", "}}", " .Values.", "image", ".tag", "\n", "{{- if .Values.image }}", "{{ end }}", "{{ else }}", "$x", " := ",
-    "{{ range .Values.ports }}", "{{ define \"z\" }}", "\"", "é", "|", " quote ", "(", ")", "{{ include \"web.name\" . }}", "-", "a: b",
+    "{{",
+    "}}",
+    " .Values.",
+    "image",
+    ".tag",
+    "\n",
+    "{{- if .Values.image }}",
+    "{{ end }}",
+    "{{ else }}",
+    "$x",
+    " := ",
+    "{{ range .Values.ports }}",
+    "{{ define \"z\" }}",
+    "\"",
+    "é",
+    "|",
+    " quote ",
+    "(",
+    ")",
+    "{{ include \"web.name\" . }}",
+    "-",
+    "a: b",
 ];
 
 #[test]
@@ -26,7 +46,8 @@ fn answers_after_edits_are_those_of_a_fresh_server() {
             let (start, end) = (random.below(width + 1), random.below(width + 1));
             let (start, end) = (start.min(end), end.max(start).min(start + 3));
             let piece = PIECES[random.below(PIECES.len())];
-            let range = json!({"start": {"line": line, "character": start}, "end": {"line": line, "character": end}});
+            let range =
+                json!({"start": {"line": line, "character": start}, "end": {"line": line, "character": end}});
             workspace.server.change(&uri, version, &[json!({"range": range, "text": piece})]);
             text = replaced(&text, line, start, end, piece);
             if version % 6 == 0 {
@@ -65,12 +86,18 @@ fn compare(workspace: &mut Workspace, uri: &str, text: &str, random: &mut Random
                 "textDocument": {"uri": uri}, "position": {"line": line, "character": character},
                 "context": {"includeDeclaration": true},
             });
-            for method in ["completion", "hover", "definition", "references", "documentSymbol", "semanticTokens/full"] {
+            for method in
+                ["completion", "hover", "definition", "references", "documentSymbol", "semanticTokens/full"]
+            {
                 let method = format!("textDocument/{method}");
                 let answer = |server: &mut pintle_lsp::Server| -> Value {
                     server.answer(&method, &params).unwrap_or_else(|failure| json!(failure.message))
                 };
-                assert_eq!(answer(&mut workspace.server), answer(&mut fresh), "{method} at {line}:{character} of\n{text}");
+                assert_eq!(
+                    answer(&mut workspace.server),
+                    answer(&mut fresh),
+                    "{method} at {line}:{character} of\n{text}"
+                );
             }
         }
     }

@@ -36,7 +36,10 @@ fn names_lead_to_what_they_mean() {
     defined("{{ .Chart.Na¦me }}", &["web/Chart.yaml:2:1"]);
     defined("{{ .Chart.AppVer¦sion }}", &["web/Chart.yaml:4:1"]);
     defined("{{ .Files.Get \"files/co¦nf.txt\" }}", &["web/files/conf.txt:1:1"]);
-    defined("{{ if 1 }}{{ else }}{{ en¦d }}", &["web/templates/b.yaml:1:4", "web/templates/b.yaml:1:14", "web/templates/b.yaml:1:24"]);
+    defined(
+        "{{ if 1 }}{{ else }}{{ en¦d }}",
+        &["web/templates/b.yaml:1:4", "web/templates/b.yaml:1:14", "web/templates/b.yaml:1:24"],
+    );
 }
 
 #[test]
@@ -45,7 +48,8 @@ fn from_a_subchart_and_from_values_files() {
     let cursor = workspace.open("web/charts/db/templates/s.yaml", "{{ .Values.si¦ze }}");
     let answer = workspace.ask("textDocument/definition", &cursor);
     assert_eq!(workspace.places(&answer), ["web/values.yaml:15:3", "web/charts/db/values.yaml:1:1"]);
-    let cursor = workspace.open("web/charts/db/templates/s.yaml", "{{ .Values.size }}{{ .Values.global.zo¦ne }}");
+    let cursor =
+        workspace.open("web/charts/db/templates/s.yaml", "{{ .Values.size }}{{ .Values.global.zo¦ne }}");
     let answer = workspace.ask("textDocument/definition", &cursor);
     assert_eq!(workspace.places(&answer), ["web/values.yaml:17:3"]);
     let cursor = workspace.open("web/charts/db/values.yaml", "si¦ze: 1Gi\n");
@@ -56,19 +60,25 @@ fn from_a_subchart_and_from_values_files() {
 #[test]
 fn references_are_found_through_variables_and_definitions() {
     let mut workspace = Workspace::new(&web());
-    let cursor = workspace.open("web/values.yaml", "image:\n  repository: nginx\nrepli¦cas: 2\nports:\n- port: 80\n");
+    let cursor =
+        workspace.open("web/values.yaml", "image:\n  repository: nginx\nrepli¦cas: 2\nports:\n- port: 80\n");
     let answer = workspace.ask("textDocument/references", &cursor);
     assert_eq!(workspace.places(&answer), ["web/values.yaml:3:1", "web/templates/_helpers.tpl:6:32"]);
-    let cursor = workspace.open("web/values.yaml", "image:\n  repository: nginx\nreplicas: 2\nports:\n- po¦rt: 80\n");
+    let cursor =
+        workspace.open("web/values.yaml", "image:\n  repository: nginx\nreplicas: 2\nports:\n- po¦rt: 80\n");
     let answer = workspace.ask("textDocument/references", &cursor);
     assert_eq!(workspace.places(&answer), ["web/values.yaml:5:3", "web/templates/_helpers.tpl:6:10"]);
-    let cursor = workspace.open("web/templates/a.yaml", "{{ include \"web.na¦me\" . }}{{ template \"web.name\" . }}");
+    let cursor =
+        workspace.open("web/templates/a.yaml", "{{ include \"web.na¦me\" . }}{{ template \"web.name\" . }}");
     let answer = workspace.ask("textDocument/references", &cursor);
     assert_eq!(
         workspace.places(&answer),
         ["web/templates/_helpers.tpl:2:13", "web/templates/a.yaml:1:13", "web/templates/a.yaml:1:40"]
     );
-    let cursor = workspace.open("web/templates/b.yaml", "{{ $x := 1 }}{{ $x }}{{ define \"d\" }}{{ $x := 2 }}{{ $x¦ }}{{ end }}");
+    let cursor = workspace.open(
+        "web/templates/b.yaml",
+        "{{ $x := 1 }}{{ $x }}{{ define \"d\" }}{{ $x := 2 }}{{ $x¦ }}{{ end }}",
+    );
     let answer = workspace.ask("textDocument/references", &cursor);
     assert_eq!(workspace.places(&answer).len(), 2, "{answer}");
 }
@@ -112,7 +122,12 @@ fn rename(text: &str, name: &str, to: &str) -> Result<Vec<String>, String> {
         for edit in change["edits"].as_array().expect("edits") {
             let start = &edit["range"]["start"];
             let name = uri.strip_prefix(&root).unwrap_or(uri).trim_start_matches('/');
-            edits.push(format!("{name}:{}:{} {}", start["line"], start["character"], edit["newText"].as_str().expect("text")));
+            edits.push(format!(
+                "{name}:{}:{} {}",
+                start["line"],
+                start["character"],
+                edit["newText"].as_str().expect("text")
+            ));
         }
     }
     Ok(edits)
@@ -122,7 +137,8 @@ fn rename(text: &str, name: &str, to: &str) -> Result<Vec<String>, String> {
 fn names_are_changed_everywhere_or_nowhere() {
     let edits = rename("{{ $x := 1 }}a: {{ $x¦ }}", "web/templates/b.yaml", "y").expect("a rename");
     assert_eq!(edits, ["web/templates/b.yaml:0:3 $y", "web/templates/b.yaml:0:19 $y"]);
-    let edits = rename("{{ define \"web.b¦\" }}{{ end }}", "web/templates/b.yaml", "web.c").expect("a rename");
+    let edits =
+        rename("{{ define \"web.b¦\" }}{{ end }}", "web/templates/b.yaml", "web.c").expect("a rename");
     assert_eq!(edits, ["web/templates/b.yaml:0:11 web.c"]);
     let values = "image:\n  repository: nginx\nrepli¦cas: 2\nports:\n- port: 80\n";
     let edits = rename(values, "web/values.yaml", "count").expect("a rename");
@@ -130,23 +146,31 @@ fn names_are_changed_everywhere_or_nowhere() {
     let refused = |text: &str, name: &str, to: &str| rename(text, name, to).expect_err("a refusal");
     assert!(refused("{{ $x := 1 }}{{ $y := 2 }}{{ $x¦ }}", "web/templates/b.yaml", "y").contains("already"));
     assert!(refused("{{ .Values.glo¦bal.zone }}", "web/templates/b.yaml", "x").contains("global"));
-    assert!(refused("{{ .Values.image.ta¦g }}{{ toYaml .Values.image }}", "web/templates/b.yaml", "x").contains("differently"));
+    assert!(
+        refused("{{ .Values.image.ta¦g }}{{ toYaml .Values.image }}", "web/templates/b.yaml", "x")
+            .contains("differently")
+    );
     assert!(refused("{{ .Release.Na¦me }}", "web/templates/b.yaml", "x").contains("Helm"));
     assert!(refused(values, "web/values.yaml", "a-b").contains("not a name"));
 }
 
 #[test]
 fn hovers_describe_fields_of_kubernetes_objects() {
-    hovers("apiVersion: v1\nkind: Service\nspec:\n  po¦rts:\n  - port: {{ .Values.replicas }}\n", &["`ports` []ServicePort", "list of ports"]);
+    hovers(
+        "apiVersion: v1\nkind: Service\nspec:\n  po¦rts:\n  - port: {{ .Values.replicas }}\n",
+        &["`ports` []ServicePort", "list of ports"],
+    );
 }
 
 fn actions(text: &str) -> Vec<(String, String)> {
     let mut workspace = Workspace::new(&web());
     let cursor = workspace.open("web/templates/b.yaml", text);
     let at = json!({"line": cursor.line, "character": cursor.character});
-    let answer = workspace.ask_with("textDocument/codeAction", &cursor, json!({"range": {"start": at, "end": at}}));
+    let answer =
+        workspace.ask_with("textDocument/codeAction", &cursor, json!({"range": {"start": at, "end": at}}));
     let list = answer.as_array().expect("actions").iter();
-    list.map(|action| (action["title"].as_str().expect("a title").to_owned(), action["edit"].to_string())).collect()
+    list.map(|action| (action["title"].as_str().expect("a title").to_owned(), action["edit"].to_string()))
+        .collect()
 }
 
 #[test]
@@ -159,5 +183,9 @@ fn changes_are_offered_where_they_make_sense() {
     assert!(actions("a: {{ .Values.image.ta¦g | quote }}").is_empty());
     let found = actions("kind: Pod\nspec:\n  hostname: al¦pha\n");
     assert_eq!(found[0].0, "Move to values.yaml as `hostname`");
-    assert!(found[0].1.contains("{{ $.Values.hostname }}") && found[0].1.contains("hostname: alpha"), "{}", found[0].1);
+    assert!(
+        found[0].1.contains("{{ $.Values.hostname }}") && found[0].1.contains("hostname: alpha"),
+        "{}",
+        found[0].1
+    );
 }

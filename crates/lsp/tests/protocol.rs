@@ -136,14 +136,16 @@ fn edits_are_applied_in_order_and_old_versions_ignored() {
     let uri = workspace.uri("web/templates/a.yaml");
     open(&client, &uri, "é: {{ .Values.x }}\r\nb: 1\r\n");
     let change = |version: i64, line: u64, start: u64, end: u64, text: &str| {
-        let range = json!({"start": {"line": line, "character": start}, "end": {"line": line, "character": end}});
+        let range =
+            json!({"start": {"line": line, "character": start}, "end": {"line": line, "character": end}});
         json!({"textDocument": {"uri": uri, "version": version}, "contentChanges": [{"range": range, "text": text}]})
     };
     client.notify("textDocument/didChange", change(2, 0, 14, 15, "image.t"));
     client.notify("textDocument/didChange", change(1, 0, 0, 3, "broken"));
     let params = json!({"textDocument": {"uri": uri}, "position": {"line": 0, "character": 21}});
     let answer = client.request("textDocument/completion", params).expect("completions");
-    let labels: Vec<&str> = answer["items"].as_array().expect("items").iter().filter_map(|item| item["label"].as_str()).collect();
+    let labels: Vec<&str> =
+        answer["items"].as_array().expect("items").iter().filter_map(|item| item["label"].as_str()).collect();
     assert!(labels.contains(&"tag"), "{labels:?}");
     client.stop();
 }
@@ -193,7 +195,10 @@ fn unknown_methods_and_malformed_parameters_are_errors_and_the_session_goes_on()
     let (mut client, _) = Client::start(&workspace);
     assert_eq!(client.request("textDocument/nonsense", json!({})), Err(-32601));
     assert_eq!(client.request("textDocument/hover", json!({})), Err(-32602));
-    assert_eq!(client.request("textDocument/hover", json!({"textDocument": {"uri": "file:///x"}})), Err(-32602));
+    assert_eq!(
+        client.request("textDocument/hover", json!({"textDocument": {"uri": "file:///x"}})),
+        Err(-32602)
+    );
     let params = json!({"textDocument": {"uri": "untitled:1"}, "position": {"line": 9, "character": 9}});
     assert_eq!(client.request("textDocument/hover", params), Ok(Value::Null));
     client.stop();

@@ -89,7 +89,11 @@ impl Workspace {
                 Some(path) => path.strip_prefix(&root).unwrap_or(Path::new(uri)).display().to_string(),
                 None => uri.rsplit("charts/").next().unwrap_or_default().to_owned(),
             };
-            format!("{name}:{}:{}", start["line"].as_u64().unwrap_or(0) + 1, start["character"].as_u64().unwrap_or(0) + 1)
+            format!(
+                "{name}:{}:{}",
+                start["line"].as_u64().unwrap_or(0) + 1,
+                start["character"].as_u64().unwrap_or(0) + 1
+            )
         };
         list.iter().map(shown).collect()
     }
@@ -123,7 +127,10 @@ pub fn web() -> Vec<(&'static str, &'static str)> {
         ("web/charts/db/values.yaml", "size: 1Gi\nenabled: true\nauth:\n  user: me\n"),
         ("web/charts/db/templates/s.yaml", "size: {{ .Values.size }}\nzone: {{ .Values.global.zone }}\n"),
         ("web/charts/common/Chart.yaml", "apiVersion: v2\nname: common\nversion: 1.0.0\ntype: library\n"),
-        ("web/charts/common/templates/_l.tpl", "{{ define \"common.labels\" }}app: {{ .Chart.Name }}{{ end }}\n"),
+        (
+            "web/charts/common/templates/_l.tpl",
+            "{{ define \"common.labels\" }}app: {{ .Chart.Name }}{{ end }}\n",
+        ),
         ("web/files/conf.txt", "x"),
     ]
 }

@@ -177,7 +177,8 @@ impl<'s> Lexer<'s> {
         while let Some(&byte) = self.source.get(at) {
             match byte {
                 b'}' if self.source.get(at + 1) == Some(&b'}') => {
-                    let marker = at >= from + 2 && self.source[at - 1] == b'-' && is_space(self.source[at - 2]);
+                    let marker =
+                        at >= from + 2 && self.source[at - 1] == b'-' && is_space(self.source[at - 2]);
                     let content = if marker { at - 1 } else { at };
                     return Extent { content, end: at + 2 };
                 }
@@ -359,7 +360,8 @@ impl<'s> Lexer<'s> {
             self.bad_number(start);
             return TokenKind::Number;
         }
-        if matches!(self.peek(end), Some(b'+' | b'-')) && (!self.scan_number(end) || self.source[self.at - 1] != b'i')
+        if matches!(self.peek(end), Some(b'+' | b'-'))
+            && (!self.scan_number(end) || self.source[self.at - 1] != b'i')
         {
             self.skip_alphanumerics(end);
             self.bad_number(start);

@@ -181,7 +181,10 @@ impl Parser<'_> {
     // Actions.
 
     fn action(&mut self, action: &Action) {
-        let content_end = action.tokens.last().map_or(action.range.end.min(action.range.start + 2), |token| token.range.end);
+        let content_end = action
+            .tokens
+            .last()
+            .map_or(action.range.end.min(action.range.start + 2), |token| token.range.end);
         let mut cursor = Cursor { tokens: &action.tokens, at: 0, end: content_end };
         let keyword = cursor.peek().filter(|token| token.kind == TokenKind::Keyword);
         let word = keyword.map(|token| self.text(token).to_vec()).unwrap_or_default();

@@ -160,13 +160,14 @@ fn what_is_being_typed_does_not_disturb_the_rest() {
         "Body(Text \"a: \", Action(Pipeline(Command(Selector(Field \".Values\", Field \".\")))), \
          Text \"\\nb: \", Action(Pipeline(Command(Selector(Field \".Values\", Field \".b\")))), Text \"\\n\")"
     );
-    assert_eq!(errors("{{ if .a }}\n{{ .b }}\n{{ define \"x\" }}{{ end }}"), [
-        "0..11 unexpected EOF: `if` has no {{end}}"
-    ]);
-    assert_eq!(errors("{{ .a.b-c }} {{ nope }}"), [
-        "7..9 bad character U+002D '-'",
-        "16..20 function \"nope\" not defined"
-    ]);
+    assert_eq!(
+        errors("{{ if .a }}\n{{ .b }}\n{{ define \"x\" }}{{ end }}"),
+        ["0..11 unexpected EOF: `if` has no {{end}}"]
+    );
+    assert_eq!(
+        errors("{{ .a.b-c }} {{ nope }}"),
+        ["7..9 bad character U+002D '-'", "16..20 function \"nope\" not defined"]
+    );
 }
 
 #[test]

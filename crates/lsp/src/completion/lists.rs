@@ -6,7 +6,8 @@ pub(super) type List = &'static [(&'static str, &'static str, &'static str)];
 /// Whether a place is at a path.
 pub(super) fn matches(place: &str, path: &[String]) -> bool {
     let parts: Vec<&str> = place.split('.').filter(|part| !part.is_empty()).collect();
-    parts.len() == path.len() && parts.iter().zip(path).all(|(part, key)| part.split('|').any(|word| word == key))
+    parts.len() == path.len()
+        && parts.iter().zip(path).all(|(part, key)| part.split('|').any(|word| word == key))
 }
 
 /// Chart.yaml.

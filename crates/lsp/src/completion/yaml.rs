@@ -39,7 +39,10 @@ fn typing(text: &str, outline: &Outline, offset: usize) -> Option<Typing> {
         let node = outline.nodes().find(|(_, node)| node.key_range.start == key && !node.key.is_empty())?.0;
         let value = key + colon + 1;
         let from = value + (text[value..offset].len() - text[value..offset].trim_start().len());
-        return Some(Typing::Value { node, replace: from..end.min(start + line.trim_end().len()).max(from).max(offset.min(end)) });
+        return Some(Typing::Value {
+            node,
+            replace: from..end.min(start + line.trim_end().len()).max(from).max(offset.min(end)),
+        });
     }
     let from = start + indent;
     let rest = &text[offset..end];
@@ -111,12 +114,18 @@ impl Analysis {
             items.insert(name.clone(), Item::new(name, kind, replace.clone()).about(detail, key.about));
         }
         for (name, about) in self.read_keys(values) {
-            let item = || Item::new(name.clone(), ItemKind::Value, replace.clone()).about("read by templates", about);
+            let item = || {
+                Item::new(name.clone(), ItemKind::Value, replace.clone()).about("read by templates", about)
+            };
             items.entry(name.clone()).or_insert_with(item);
         }
         let mut items: Vec<Item> = items.into_values().collect();
         for item in items.iter_mut().filter(|_| !has_colon) {
-            let name = if item.label.contains([':', '#', '{', '[', ' ']) { format!("{:?}", item.label) } else { item.label.clone() };
+            let name = if item.label.contains([':', '#', '{', '[', ' ']) {
+                format!("{:?}", item.label)
+            } else {
+                item.label.clone()
+            };
             item.insert = Some(format!("{name}:{}", if item.kind == ItemKind::Map { "" } else { " " }));
         }
         items
@@ -158,13 +167,18 @@ impl Analysis {
                 };
                 let there = outline.children(container);
                 let written = |name: &str| {
-                    there.iter().map(|id| outline.node(*id)).any(|node| node.key == name && node.key_range.start != replace.start)
+                    there
+                        .iter()
+                        .map(|id| outline.node(*id))
+                        .any(|node| node.key == name && node.key_range.start != replace.start)
                 };
                 let fields = spot.fields().into_iter().filter(|field| !written(&field.name));
                 let item = |field: fields::Field| {
-                    let mut item = Item::new(field.name.clone(), ItemKind::Field, replace.clone()).about(field.kind, field.about);
+                    let mut item = Item::new(field.name.clone(), ItemKind::Field, replace.clone())
+                        .about(field.kind, field.about);
                     if !has_colon {
-                        item.insert = Some(format!("{}:{}", field.name, if field.is_nested { "" } else { " " }));
+                        item.insert =
+                            Some(format!("{}:{}", field.name, if field.is_nested { "" } else { " " }));
                     }
                     item
                 };
@@ -226,7 +240,9 @@ impl Analysis {
             let chart = self.project.file(file).chart;
             let templates = self.project.charts[chart].files.iter().map(|id| self.project.file(*id));
             let templates = templates.filter(|file| file.kind == FileKind::Template);
-            return templates.map(|file| Item::new(file.name.clone(), ItemKind::File, replace.clone())).collect();
+            return templates
+                .map(|file| Item::new(file.name.clone(), ItemKind::File, replace.clone()))
+                .collect();
         }
         if !is_value && let Some(at) = path.iter().position(|key| key == "set") {
             let chart = self.project.file(file).chart;
@@ -242,10 +258,16 @@ impl Analysis {
 
 /// What every object starts with, in a document that has no kind yet.
 fn object_start(outline: &Outline, container: usize, replace: &Range<usize>) -> Vec<Item> {
-    if outline.node(container).kind != crate::outline::Kind::Document || !outline.find(container, &[Some("kind")]).is_empty() {
+    if outline.node(container).kind != crate::outline::Kind::Document
+        || !outline.find(container, &[Some("kind")]).is_empty()
+    {
         return Vec::new();
     }
-    let words = [("apiVersion", "The version of the API, as in `apps/v1`."), ("kind", "The kind, as in `Deployment`."), ("metadata", "Name, labels and annotations.")];
+    let words = [
+        ("apiVersion", "The version of the API, as in `apps/v1`."),
+        ("kind", "The kind, as in `Deployment`."),
+        ("metadata", "Name, labels and annotations."),
+    ];
     let item = |(name, about): (&str, &str)| {
         let mut item = Item::new(name, ItemKind::Field, replace.clone()).about("", about);
         item.insert = Some(format!("{name}: "));

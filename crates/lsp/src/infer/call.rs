@@ -82,7 +82,9 @@ impl Walker<'_> {
             "append" | "push" => self.appended(&types(0), &types(1)),
             "prepend" => self.appended(&types(0), &types(1)),
             "first" | "last" | "splitList" => self.world.element(&last()),
-            "rest" | "initial" | "reverse" | "uniq" | "compact" | "sortAlpha" | "slice" | "without" => types(0),
+            "rest" | "initial" | "reverse" | "uniq" | "compact" | "sortAlpha" | "slice" | "without" => {
+                types(0)
+            }
             "chunk" => Types::one(Shape::List(last())),
             "values" => Types::one(Shape::List(self.world.element(&all()))),
             "keys" => self.keys_of(arguments),
@@ -102,7 +104,9 @@ impl Walker<'_> {
             }
             "tpl" | "trim" | "nindent" | "indent" | "toString" => {
                 let text = if name == "tpl" { types(0) } else { last() };
-                Types::collect(text.shapes().iter().filter(|shape| matches!(shape, Shape::Encoded(_))).cloned())
+                Types::collect(
+                    text.shapes().iter().filter(|shape| matches!(shape, Shape::Encoded(_))).cloned(),
+                )
             }
             _ => Types::default(),
         }
@@ -204,7 +208,9 @@ impl Walker<'_> {
                     self.outcome.sets.push((shape.clone(), name.clone(), value.clone().limited(), site));
                 }
             }
-            let Some(variable) = map.filter(|node| self.tree.kind(*node) == NodeKind::Variable) else { continue };
+            let Some(variable) = map.filter(|node| self.tree.kind(*node) == NodeKind::Variable) else {
+                continue;
+            };
             let variable: Str = self.tree.name(variable).into();
             let entry = dict_of(name, value.clone(), site);
             if let Some(known) = self.env.variables.iter_mut().rev().find(|known| known.name == variable) {

@@ -50,7 +50,10 @@ impl Walk<'_> {
         entries.sort_by_key(fs::DirEntry::file_name);
         for entry in entries {
             let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
-            if self.files.len() >= MAX_FILES || prefix.is_empty() && name == ".git" || name.ends_with("node_modules") {
+            if self.files.len() >= MAX_FILES
+                || prefix.is_empty() && name == ".git"
+                || name.ends_with("node_modules")
+            {
                 continue;
             }
             let path = entry.path();
@@ -77,7 +80,8 @@ impl Walk<'_> {
     /// Whether a link stays inside of the allowed folders and does not lead back.
     fn may_follow(&self, link: &Path) -> bool {
         let Ok(target) = fs::canonicalize(link) else { return false };
-        let inside = target.starts_with(self.root) || self.allowed.iter().any(|root| target.starts_with(root));
+        let inside =
+            target.starts_with(self.root) || self.allowed.iter().any(|root| target.starts_with(root));
         inside && !link.starts_with(&target)
     }
 
@@ -86,7 +90,11 @@ impl Walk<'_> {
         if ignored && !(name.ends_with(".yaml") || name.ends_with(".yml")) {
             return;
         }
-        let limit = if name.starts_with("charts/") && name.ends_with(".tgz") { self.left } else { MAX_TEXT.min(self.left) };
+        let limit = if name.starts_with("charts/") && name.ends_with(".tgz") {
+            self.left
+        } else {
+            MAX_TEXT.min(self.left)
+        };
         let data = read_limited(&path, limit).unwrap_or_default();
         self.left = self.left.saturating_sub(data.len() as u64);
         self.files.push(DiskFile { name, uri: uri::from_path(&path), path: Some(path), ignored, data });

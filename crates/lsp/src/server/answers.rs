@@ -213,7 +213,11 @@ impl Server {
             let text = &analysis.project.file(file).text;
             let placeholder = text.text[range.clone()].to_owned();
             let range = text.lines.range(&text.text, range, encoding);
-            Some(analysis.can_rename(file, &thing).map(|()| json!({"range": range, "placeholder": placeholder})))
+            Some(
+                analysis
+                    .can_rename(file, &thing)
+                    .map(|()| json!({"range": range, "placeholder": placeholder})),
+            )
         })?;
         match found.into_iter().next() {
             Some(Ok(range)) => Ok(range),
@@ -261,7 +265,10 @@ impl Server {
         let symbols = self.in_document(params, |analysis, file, encoding| {
             let text = &analysis.project.file(file).text;
             let symbols = analysis.symbols(file);
-            symbols.iter().map(|symbol| symbol_json(symbol, &text.text, &text.lines, encoding)).collect::<Vec<_>>()
+            symbols
+                .iter()
+                .map(|symbol| symbol_json(symbol, &text.text, &text.lines, encoding))
+                .collect::<Vec<_>>()
         })?;
         Ok(symbols.map_or(Value::Null, Value::from))
     }
@@ -273,7 +280,9 @@ impl Server {
         let mut found = Vec::new();
         for root in self.discover() {
             let Some(analysis) = self.analysis(&root) else { continue };
-            for name in analysis.defines.keys().filter(|name| name.to_str_lossy().to_lowercase().contains(&query)) {
+            for name in
+                analysis.defines.keys().filter(|name| name.to_str_lossy().to_lowercase().contains(&query))
+            {
                 for target in analysis.define_targets(name) {
                     if found.len() < MAX_SYMBOLS {
                         let location = location(&analysis.project, &target, encoding);
@@ -291,7 +300,10 @@ impl Server {
             let text = &analysis.project.file(file).text;
             let mut found: Vec<Value> = Vec::new();
             for (range, is_comment) in structure::folding(text.tree.as_ref(), text.outline.as_ref()) {
-                let (first, last) = (text.lines.line(range.start), text.lines.line(range.end.saturating_sub(1).max(range.start)));
+                let (first, last) = (
+                    text.lines.line(range.start),
+                    text.lines.line(range.end.saturating_sub(1).max(range.start)),
+                );
                 if last > first {
                     let mut folding = json!({"startLine": first, "endLine": last});
                     if is_comment {
@@ -314,10 +326,15 @@ impl Server {
             let one = |position: &Value| {
                 let part = |key: &str| position[key].as_u64().unwrap_or(0) as usize;
                 let offset = text.lines.offset(&text.text, part("line"), part("character"), encoding);
-                let ranges = structure::selection(text.tree.as_ref(), text.outline.as_ref(), offset, text.text.len());
+                let ranges =
+                    structure::selection(text.tree.as_ref(), text.outline.as_ref(), offset, text.text.len());
                 ranges.into_iter().rev().fold(Value::Null, |parent, range| {
                     let range = text.lines.range(&text.text, range, encoding);
-                    if parent.is_null() { json!({"range": range}) } else { json!({"range": range, "parent": parent}) }
+                    if parent.is_null() {
+                        json!({"range": range})
+                    } else {
+                        json!({"range": range, "parent": parent})
+                    }
                 })
             };
             positions.iter().map(one).collect::<Vec<_>>()
@@ -387,7 +404,9 @@ impl Server {
             let offset = text.lines.offset(&text.text, part("line"), part("character"), encoding);
             let actions = analysis.actions(file, offset).into_iter();
             actions
-                .map(|action| (action.title, action.kind, edits_of(&analysis.project, &action.edits, encoding)))
+                .map(|action| {
+                    (action.title, action.kind, edits_of(&analysis.project, &action.edits, encoding))
+                })
                 .collect::<Vec<_>>()
         })?;
         let actions = found.unwrap_or_default().into_iter().map(|(title, kind, edits)| {
@@ -431,7 +450,11 @@ impl Server {
     }
 
     /// The problems of a project by address, as JSON.
-    pub(super) fn problems_by_uri(&self, project: &Project, problems: &Problems) -> BTreeMap<String, Vec<Value>> {
+    pub(super) fn problems_by_uri(
+        &self,
+        project: &Project,
+        problems: &Problems,
+    ) -> BTreeMap<String, Vec<Value>> {
         let mut found = BTreeMap::new();
         for (file, list) in problems {
             let uri = project.file(*file).uri.clone();
@@ -514,9 +537,7 @@ fn edits_of(project: &Project, edits: &Edits, encoding: Encoding) -> BTreeMap<St
     let mut found = BTreeMap::new();
     for (file, edits) in edits {
         let source = project.file(*file);
-        let edit = |(range, text): &(Range<usize>, String)| {
-            json!({"range": source.text.lines.range(&source.text.text, range.clone(), encoding), "newText": text})
-        };
+        let edit = |(range, text): &(Range<usize>, String)| json!({"range": source.text.lines.range(&source.text.text, range.clone(), encoding), "newText": text});
         found.insert(source.uri.clone(), edits.iter().map(edit).collect());
     }
     found
@@ -562,7 +583,12 @@ fn encode_tokens(
     data
 }
 
-pub(super) fn problems_json(project: &Project, file: FileId, problems: &[Problem], encoding: Encoding) -> Vec<Value> {
+pub(super) fn problems_json(
+    project: &Project,
+    file: FileId,
+    problems: &[Problem],
+    encoding: Encoding,
+) -> Vec<Value> {
     let text = &project.file(file).text;
     let one = |problem: &Problem| {
         let mut value = json!({
@@ -577,7 +603,8 @@ pub(super) fn problems_json(project: &Project, file: FileId, problems: &[Problem
         }
         if let Some((file, range, message)) = &problem.related {
             let target = Target::new(*file, range.clone());
-            value["relatedInformation"] = json!([{"location": location(project, &target, encoding), "message": message}]);
+            value["relatedInformation"] =
+                json!([{"location": location(project, &target, encoding), "message": message}]);
         }
         value
     };

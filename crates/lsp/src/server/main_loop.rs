@@ -56,7 +56,8 @@ pub fn run(connection: Connection, version: &str) -> Result<(), Box<dyn std::err
     });
     connection.initialize_finish(id, info)?;
     let server = Server::new(folders(&params), encoding);
-    let watches = params["capabilities"]["workspace"]["didChangeWatchedFiles"]["dynamicRegistration"] == json!(true);
+    let watches =
+        params["capabilities"]["workspace"]["didChangeWatchedFiles"]["dynamicRegistration"] == json!(true);
     let (jobs, results) = renderer()?;
     let mut session = Session {
         connection,
@@ -68,11 +69,13 @@ pub fn run(connection: Connection, version: &str) -> Result<(), Box<dyn std::err
         chart: BTreeMap::new(),
         due: None,
         running: BTreeSet::new(),
+        ending: false,
     };
     if watches {
         session.register_watchers();
     }
-    session.serve()
+    session.serve();
+    Ok(())
 }
 
 fn encoding(params: &Value) -> Encoding {
@@ -167,15 +170,17 @@ struct Session {
     due: Option<Instant>,
     /// Charts that are being rendered.
     running: BTreeSet<PathBuf>,
+    /// Whether the client has asked for the end.
+    ending: bool,
 }
 
 impl Session {
-    fn serve(&mut self) -> Result<(), Error> {
+    fn serve(&mut self) {
         loop {
             self.collect();
             if let Some(message) = self.waiting.pop_front() {
-                if self.handle(message)? {
-                    return Ok(());
+                if self.handle(message) {
+                    return;
                 }
                 continue;
             }
@@ -191,7 +196,7 @@ impl Session {
                 Ok(message) => self.waiting.push_back(message),
                 Err(error) if error.is_timeout() => {}
                 // The client is gone.
-                Err(_) => return Ok(()),
+                Err(_) => return,
             }
         }
     }
@@ -211,7 +216,10 @@ impl Session {
 
     fn cancel(&mut self, id: &Value) {
         let matches = |request: &Request| serde_json::to_value(&request.id).is_ok_and(|known| known == *id);
-        let at = self.waiting.iter().position(|message| matches!(message, Message::Request(request) if matches(request)));
+        let at = self
+            .waiting
+            .iter()
+            .position(|message| matches!(message, Message::Request(request) if matches(request)));
         if let Some(Message::Request(request)) = at.and_then(|at| self.waiting.remove(at)) {
             self.fail(request.id, ErrorCode::RequestCanceled as i32, "the request was cancelled");
         }
@@ -227,23 +235,27 @@ impl Session {
     }
 
     /// Handles a message. Returns whether the session is over.
-    fn handle(&mut self, message: Message) -> Result<bool, Error> {
+    fn handle(&mut self, message: Message) -> bool {
         match message {
             Message::Request(request) => {
-                if self.connection.handle_shutdown(&request)? {
-                    return Ok(true);
+                if request.method == "shutdown" {
+                    self.ending = true;
+                    self.send(Response::new_ok(request.id, Value::Null));
+                } else if self.ending {
+                    self.fail(request.id, ErrorCode::InvalidRequest as i32, "the session is ending");
+                } else {
+                    self.request(request);
                 }
-                self.request(request);
             }
             Message::Notification(notification) => {
                 if notification.method == "exit" {
-                    return Ok(true);
+                    return true;
                 }
                 self.notification(&notification);
             }
             Message::Response(_) => {}
         }
-        Ok(false)
+        false
     }
 
     fn request(&mut self, request: Request) {
@@ -257,11 +269,16 @@ impl Session {
             return self.fail(request.id, ErrorCode::ContentModified as i32, "the document has changed");
         }
         let server = &mut self.server;
-        let answer = std::panic::catch_unwind(AssertUnwindSafe(|| server.answer(&request.method, &request.params)));
+        let answer =
+            std::panic::catch_unwind(AssertUnwindSafe(|| server.answer(&request.method, &request.params)));
         match answer {
             Ok(Ok(value)) => self.send(Response::new_ok(request.id, value)),
             Ok(Err(failure)) => self.fail(request.id, failure.code, &failure.message),
-            Err(_) => self.fail(request.id, ErrorCode::InternalError as i32, "the server has a bug: this request made it panic"),
+            Err(_) => self.fail(
+                request.id,
+                ErrorCode::InternalError as i32,
+                "the server has a bug: this request made it panic",
+            ),
         }
     }
 
@@ -306,11 +323,20 @@ impl Session {
     }
 
     fn register_watchers(&mut self) {
-        let watchers: Vec<Value> =
-            ["**/Chart.yaml", "**/Chart.lock", "**/*.yaml", "**/*.yml", "**/*.tpl", "**/*.txt", "**/*.tgz", "**/values.schema.json", "**/.helmignore"]
-                .iter()
-                .map(|pattern| json!({"globPattern": pattern}))
-                .collect();
+        let watchers: Vec<Value> = [
+            "**/Chart.yaml",
+            "**/Chart.lock",
+            "**/*.yaml",
+            "**/*.yml",
+            "**/*.tpl",
+            "**/*.txt",
+            "**/*.tgz",
+            "**/values.schema.json",
+            "**/.helmignore",
+        ]
+        .iter()
+        .map(|pattern| json!({"globPattern": pattern}))
+        .collect();
         let registration = json!({
             "id": "files", "method": "workspace/didChangeWatchedFiles", "registerOptions": {"watchers": watchers},
         });
@@ -329,7 +355,8 @@ impl Session {
         for (root, file) in self.server.places_of(uri).into_iter().take(1) {
             let Some(project) = self.server.project(&root) else { continue };
             let mut problems = self.text_problems(&project, file);
-            problems.extend(self.chart.get(&root).and_then(|files| files.get(uri)).cloned().unwrap_or_default());
+            problems
+                .extend(self.chart.get(&root).and_then(|files| files.get(uri)).cloned().unwrap_or_default());
             self.publish(uri, problems);
         }
     }
@@ -373,7 +400,12 @@ impl Session {
         let files = self.chart.remove(root).unwrap_or_default();
         let mut uris: BTreeSet<String> = files.into_keys().collect();
         // Syntax errors of files of the chart, which are no longer looked at.
-        uris.extend(self.shown.keys().filter(|uri| uri::to_path(uri).is_some_and(|path| path.starts_with(root))).cloned());
+        uris.extend(
+            self.shown
+                .keys()
+                .filter(|uri| uri::to_path(uri).is_some_and(|path| path.starts_with(root)))
+                .cloned(),
+        );
         for uri in uris {
             self.publish(&uri, Vec::new());
         }
@@ -389,7 +421,8 @@ impl Session {
             }
             let files = self.server.problems_by_uri(&project, &problems);
             let before = self.chart.insert(root, files.clone()).unwrap_or_default();
-            let mut all: BTreeMap<String, Vec<Value>> = before.into_keys().map(|uri| (uri, Vec::new())).collect();
+            let mut all: BTreeMap<String, Vec<Value>> =
+                before.into_keys().map(|uri| (uri, Vec::new())).collect();
             for (id, file) in project.files.iter().enumerate().filter(|(_, file)| file.path.is_some()) {
                 let text = self.text_problems(&project, id);
                 if !text.is_empty() || self.shown.contains_key(&file.uri) {

@@ -110,9 +110,11 @@ impl Server {
         let Some(path) = uri::to_path(uri) else { return };
         let keys: Vec<PathBuf> = self.projects.keys().cloned().collect();
         for root in keys {
-            let has = self.projects.get(&root).and_then(|state| state.project()).is_some_and(|project| {
-                project.by_uri.contains_key(uri)
-            });
+            let has = self
+                .projects
+                .get(&root)
+                .and_then(|state| state.project())
+                .is_some_and(|project| project.by_uri.contains_key(uri));
             if has || path.starts_with(&root) {
                 self.projects.remove(&root);
                 self.outdated.insert(root);
@@ -130,7 +132,9 @@ impl Server {
         let mut known = false;
         for root in roots {
             let Some(state) = self.projects.get_mut(&root) else { continue };
-            let Some(file) = state.project().and_then(|project| project.by_uri.get(uri).copied()) else { continue };
+            let Some(file) = state.project().and_then(|project| project.by_uri.get(uri).copied()) else {
+                continue;
+            };
             known = true;
             let Some(mut project) = state.take_project() else { continue };
             let kind = project.file(file).kind;
@@ -179,7 +183,9 @@ impl Server {
         }
         if self.projects.len() >= MAX_PROJECTS {
             let open = |state: &ProjectState| {
-                state.project().is_some_and(|project| self.documents.keys().any(|uri| project.by_uri.contains_key(uri)))
+                state
+                    .project()
+                    .is_some_and(|project| self.documents.keys().any(|uri| project.by_uri.contains_key(uri)))
             };
             let unused = self.projects.iter().find(|(_, state)| !open(state)).map(|(root, _)| root.clone());
             let dropped = unused.or_else(|| self.projects.keys().next().cloned());
@@ -208,7 +214,10 @@ impl Server {
         };
         let project = loader.load(root);
         self.next = next;
-        self.projects.insert(root.clone(), ProjectState { project: Some(Arc::new(project)), ..ProjectState::default() });
+        self.projects.insert(
+            root.clone(),
+            ProjectState { project: Some(Arc::new(project)), ..ProjectState::default() },
+        );
     }
 
     /// The analysis of a project, up to date.
@@ -237,7 +246,11 @@ impl Server {
     pub(super) fn project(&mut self, root: &PathBuf) -> Option<Arc<Project>> {
         self.load(root);
         let state = self.projects.get(root)?;
-        state.analysis.as_ref().map(|analysis| Arc::clone(&analysis.project)).or_else(|| state.project.clone())
+        state
+            .analysis
+            .as_ref()
+            .map(|analysis| Arc::clone(&analysis.project))
+            .or_else(|| state.project.clone())
     }
 
     /// The analyses that a document belongs to, and its file in each.
@@ -282,7 +295,9 @@ fn discover_below(folder: &std::path::Path, depth: usize, into: &mut Vec<PathBuf
     let mut folders: Vec<PathBuf> = entries
         .filter_map(Result::ok)
         .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-        .filter(|entry| !entry.file_name().to_string_lossy().starts_with('.') && entry.file_name() != "node_modules")
+        .filter(|entry| {
+            !entry.file_name().to_string_lossy().starts_with('.') && entry.file_name() != "node_modules"
+        })
         .map(|entry| entry.path())
         .collect();
     folders.sort();
