@@ -266,6 +266,11 @@ fn variable_question(
                 && tree.range(*other).start < tree.range(node).start
         })
         .filter(|other| tree.parent(*other).is_some_and(|parent| tree.kind(parent) == NodeKind::Declaration))
+        // In its own pipeline a variable is not there yet.
+        .filter(|other| {
+            let pipe = tree.parent(*other).and_then(|declaration| tree.parent(declaration));
+            pipe.is_none_or(|pipe| tree.ancestors(node).all(|around| around != pipe))
+        })
         .collect();
     let visible = |declaration: &&NodeId| {
         let scope = tree
@@ -308,7 +313,7 @@ fn value_questions(project: &Project, into: &mut Vec<Question>) {
         }
         for line in lines {
             let Some(file) = project.by_rendered_path(&line.template) else { continue };
-            into.extend(on_line(project, file, line.line, &key, right));
+            into.extend(on_line(project, file, line.line, &path, &key, right));
         }
     }
 }

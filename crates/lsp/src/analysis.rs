@@ -14,11 +14,14 @@ use crate::shape::{Shape, Types};
 /// A definition: its file and its node.
 pub type Define = (FileId, NodeId);
 
+/// A body: the number of its text, its node, and the number for what templates put into maps.
+type BodyKey = (u64, NodeId, u64);
+
 /// What is kept between the analyses of a project, because most files do not change.
 #[derive(Default)]
 pub struct Memory {
     structure: u64,
-    outcomes: BTreeMap<(u64, NodeId, u64), Vec<(Types, Arc<Outcome>)>>,
+    outcomes: BTreeMap<BodyKey, Vec<(Types, Arc<Outcome>)>>,
     defines: BTreeMap<u64, Arc<Vec<(Str, NodeId)>>>,
     facts: BTreeMap<FileId, (u64, Vec<Types>, u64, Arc<Facts>)>,
 }

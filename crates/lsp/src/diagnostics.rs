@@ -159,6 +159,10 @@ fn check(project: &Project, chart: &Chart, problems: &mut Problems) {
         if rule.contains("unused") || rule.contains("undefined") {
             problem.level = problem.level.max(Level::Information);
         }
+        // What policy rules find may well work; only what a cluster refuses is an error in the editor.
+        if !REFUSED.contains(&rule) {
+            problem.level = problem.level.max(Level::Warning);
+        }
         // A chart may require values that only its users know.
         if rule == "render" && is_required(&finding.message) {
             problem.level = Level::Information;
@@ -169,6 +173,10 @@ fn check(project: &Project, chart: &Chart, problems: &mut Problems) {
         }
     }
 }
+
+/// The rules about what cannot be rendered, or what a cluster refuses.
+const REFUSED: [&str; 6] =
+    ["render", "schema", "unknown-field", "invalid-yaml", "removed-api", "duplicate-key"];
 
 /// Whether a chart stops rendering by itself.
 fn is_required(message: &str) -> bool {

@@ -46,17 +46,16 @@ fn mask_body(tree: &SyntaxTree, body: NodeId, offset: usize, out: &mut [u8]) {
                     }
                 }
             }
-            NodeKind::Define => {
-                if range.contains(&offset) {
-                    // The text around belongs to other objects.
-                    out.iter_mut()
-                        .for_each(|byte| *byte = if matches!(*byte, b'\n' | b'\r') { *byte } else { b' ' });
-                    if let Some(body) = tree.child(node, NodeKind::Body) {
-                        mask_body(tree, body, offset, out);
-                    }
-                    return;
+            // The text around belongs to other objects.
+            NodeKind::Define if range.contains(&offset) => {
+                out.iter_mut()
+                    .for_each(|byte| *byte = if matches!(*byte, b'\n' | b'\r') { *byte } else { b' ' });
+                if let Some(body) = tree.child(node, NodeKind::Body) {
+                    mask_body(tree, body, offset, out);
                 }
+                return;
             }
+            NodeKind::Define => {}
             kind if kind.is_block() => {
                 let bodies: Vec<NodeId> =
                     tree.clauses(node).into_iter().filter_map(|(_, body)| body).collect();

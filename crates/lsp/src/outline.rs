@@ -312,7 +312,7 @@ impl Scanner<'_> {
             self.document(start);
             return end;
         }
-        if indent == 0 && content == "..." || content.starts_with('%') && indent == 0 {
+        if indent == 0 && (content == "..." || content.starts_with('%')) {
             return end;
         }
         self.content(at, indent, start + line.len(), end)

@@ -54,6 +54,8 @@ pub struct ProjectFile {
     pub path: Option<PathBuf>,
     /// Whether `.helmignore` keeps it out of the chart.
     pub ignored: bool,
+    /// Its content, if that is not text.
+    pub bytes: Option<Str>,
     /// Its text, and what is made of it.
     pub text: Arc<Text>,
 }
@@ -183,6 +185,9 @@ const MAX_DEPTH: usize = 16;
 /// The maximum number of charts in the tree.
 const MAX_INSTANCES: usize = 2000;
 
+/// Finds a text that has been read before: by address, text, and what it is for.
+pub type KnownTexts<'a> = dyn Fn(&str, &str, FileKind) -> Option<Arc<Text>> + 'a;
+
 /// What a project is made of.
 pub struct Loader<'a> {
     /// The functions that templates may call.
@@ -192,7 +197,7 @@ pub struct Loader<'a> {
     /// The texts of open documents, by address.
     pub overlay: &'a dyn Fn(&str) -> Option<String>,
     /// Texts that have been read before, by address.
-    pub known: &'a dyn Fn(&str, &str, FileKind) -> Option<Arc<Text>>,
+    pub known: &'a KnownTexts<'a>,
     /// The folders below which files may be read.
     pub roots: &'a [PathBuf],
     /// The next number of a text.
@@ -270,13 +275,10 @@ impl Loader<'_> {
 
     fn file(&mut self, project: &mut Project, chart: usize, file: DiskFile) {
         let kind = kind_of(&file.name);
-        let text = match (self.overlay)(&file.uri) {
-            Some(text) => text,
-            None => match String::from_utf8(file.data) {
-                Ok(text) => text,
-                // Files that are not text have no positions; templates read them only as a whole.
-                Err(_) => String::new(),
-            },
+        // Files that are not text have no positions; templates read them as they are.
+        let (text, bytes) = match ((self.overlay)(&file.uri), String::from_utf8(file.data)) {
+            (Some(text), _) | (None, Ok(text)) => (text, None),
+            (None, Err(error)) => (String::new(), Some(Str::from(error.into_bytes()))),
         };
         let text = (self.known)(&file.uri, &text, kind).unwrap_or_else(|| {
             *self.next += 1;
@@ -292,6 +294,7 @@ impl Loader<'_> {
             uri: file.uri,
             path: file.path,
             ignored: file.ignored,
+            bytes,
             text,
         });
     }
@@ -394,12 +397,7 @@ pub fn kind_of(name: &str) -> FileKind {
     let (folder, file) = name.rsplit_once('/').unwrap_or(("", name));
     let is_yaml = file.ends_with(".yaml") || file.ends_with(".yml");
     match (folder, file) {
-        _ if folder == "templates" || folder.starts_with("templates/") => {
-            if is_yaml && folder.starts_with("templates/tests") && file.ends_with("_test.yaml") {
-                return FileKind::Template;
-            }
-            FileKind::Template
-        }
+        _ if folder == "templates" || folder.starts_with("templates/") => FileKind::Template,
         ("", "values.yaml") => FileKind::Values,
         ("", "Chart.yaml" | "requirements.yaml") => FileKind::ChartFile,
         ("", "values.schema.json") => FileKind::Schema,
@@ -495,6 +493,7 @@ impl Project {
         let source = &self.charts[chart];
         for file in source.files.iter().map(|id| &self.files[*id]).filter(|file| !file.ignored) {
             let text = Str::from(file.text.text.trim_start_matches('\u{feff}'));
+            let text = file.bytes.clone().unwrap_or(text);
             into.push(pintle::chart::File::new(format!("{prefix}{}", file.name), text));
         }
         if depth < MAX_DEPTH {

@@ -39,6 +39,11 @@ impl Analysis {
                     if matches!(path.first(), Some(Segment::Key(key)) if *key == "global") {
                         return Err("globals are shared with charts that are not known here".to_owned());
                     }
+                    if let Some(condition) = self.condition(values) {
+                        return Err(format!(
+                            "Chart.yaml has it in the condition `{condition}` of a dependency"
+                        ));
+                    }
                     if path.contains(&Segment::Any) {
                         return Err("the values of computed keys are not renamed".to_owned());
                     }
@@ -98,6 +103,7 @@ impl Analysis {
                 }
                 let mut targets = self.references(file, thing, true);
                 targets.extend(self.schema_targets(values));
+                targets.extend(self.suite_targets(values));
                 edits_of(&targets, name)
             }
             _ => return Err("only values, variables and definitions can be renamed".to_owned()),
@@ -163,6 +169,56 @@ impl Analysis {
                         let range = outline.node(node).key_range.clone();
                         // Without the quotes.
                         found.push(Target::new(file, range.start + 1..range.end - 1));
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// The condition of a dependency that reads one of some values.
+    fn condition(&self, values: &[(u16, Vec<Segment>)]) -> Option<String> {
+        for (instance, path) in
+            values.iter().flat_map(|(instance, path)| crate::values::expand(&self.project, *instance, path))
+        {
+            let text = crate::values::path_text(&path);
+            for dependency in &self.project.chart_of(instance).dependencies {
+                let mut conditions = dependency.condition.split(',').map(str::trim);
+                if let Some(condition) = conditions.find(|condition| {
+                    *condition == text
+                        || condition.strip_prefix(text.as_str()).is_some_and(|rest| rest.starts_with('.'))
+                }) {
+                    return Some(condition.to_owned());
+                }
+            }
+        }
+        None
+    }
+
+    /// The keys below `set` in suites that set some values: nested, or as a path with dots.
+    fn suite_targets(&self, values: &[(u16, Vec<Segment>)]) -> Vec<Target> {
+        let mut found = Vec::new();
+        for (instance, path) in
+            values.iter().flat_map(|(instance, path)| crate::values::expand(&self.project, *instance, path))
+        {
+            let wanted = crate::values::path_text(&path);
+            let chart = self.project.chart_of(instance);
+            for file in
+                chart.files.iter().copied().filter(|file| self.project.file(*file).kind == FileKind::Suite)
+            {
+                let Some(outline) = &self.project.file(file).text.outline else { continue };
+                for (id, node) in outline.nodes().filter(|(_, node)| !node.key.is_empty()) {
+                    let keys = outline.path(id);
+                    let Some(at) = keys.iter().position(|key| key.as_deref() == Some("set")) else {
+                        continue;
+                    };
+                    let below: Vec<String> = keys[at + 1..].iter().flatten().cloned().collect();
+                    if below.len() == keys.len() - at - 1 && below.join(".") == wanted {
+                        // Of a path with dots, the last part.
+                        let last = node.key.rsplit('.').next().unwrap_or_default().len();
+                        let quote = usize::from(node.key_range.len() == node.key.len() + 2);
+                        let end = node.key_range.end - quote;
+                        found.push(Target::new(file, end - last..end));
                     }
                 }
             }

@@ -419,10 +419,15 @@ impl Analysis {
         found
     }
 
+    /// Whether a file has a word at all: searching it is much faster than following what is in it.
+    fn mentions(&self, file: FileId, word: &str) -> bool {
+        self.project.file(file).text.text.contains(word)
+    }
+
     fn template_references(&self, name: &Str, into: &mut Vec<Target>) {
         for file in self.project.templates() {
             let Some(tree) = self.tree(file) else { continue };
-            if !contains(tree.text().as_bytes(), name.as_bytes()) {
+            if !self.mentions(file, &name.to_str_lossy()) {
                 continue;
             }
             let facts = self.facts(file);
@@ -442,7 +447,7 @@ impl Analysis {
         };
         for file in self.project.templates() {
             let Some(tree) = self.tree(file) else { continue };
-            if !contains(tree.text().as_bytes(), name.as_bytes()) {
+            if !self.mentions(file, name) {
                 continue;
             }
             let facts = self.facts(file);
@@ -486,11 +491,6 @@ pub fn same_value(left: &(Instance, Vec<Segment>), right: &(Instance, Vec<Segmen
     left.0 == right.0
         && left.1.len() == right.1.len()
         && left.1.iter().zip(&right.1).all(|(a, b)| a == b || *a == Segment::Any || *b == Segment::Any)
-}
-
-fn contains(text: &[u8], word: &[u8]) -> bool {
-    // Searching the text is much faster than following what is in it.
-    word.is_empty() || text.windows(word.len()).any(|part| part == word)
 }
 
 /// The word of a clause, as `if` in `{{- if .a }}`.

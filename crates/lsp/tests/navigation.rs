@@ -143,6 +143,8 @@ fn names_are_changed_everywhere_or_nowhere() {
     let values = "image:\n  repository: nginx\nrepli¦cas: 2\nports:\n- port: 80\n";
     let edits = rename(values, "web/values.yaml", "count").expect("a rename");
     assert_eq!(edits, ["web/templates/_helpers.tpl:5:31 count", "web/values.yaml:2:0 count"]);
+    let refused_condition = rename("{{ .Values.store.ena¦bled }}", "web/templates/b.yaml", "on");
+    assert!(refused_condition.expect_err("a refusal").contains("condition `store.enabled`"));
     let refused = |text: &str, name: &str, to: &str| rename(text, name, to).expect_err("a refusal");
     assert!(refused("{{ $x := 1 }}{{ $y := 2 }}{{ $x¦ }}", "web/templates/b.yaml", "y").contains("already"));
     assert!(refused("{{ .Values.glo¦bal.zone }}", "web/templates/b.yaml", "x").contains("global"));
@@ -188,4 +190,25 @@ fn changes_are_offered_where_they_make_sense() {
         "{}",
         found[0].1
     );
+}
+
+#[test]
+fn suites_that_set_a_value_follow_its_name() {
+    let mut files = web();
+    files.push(("web/tests/a_test.yaml", "suite: a\nset:\n  replicas: 3\ntests:\n- it: b\n  set:\n    \"replicas\": 4\n    image.replicas: 1\n"));
+    let mut workspace = Workspace::new(&files);
+    let cursor =
+        workspace.open("web/values.yaml", "image:\n  repository: nginx\nrepli¦cas: 2\nports:\n- port: 80\n");
+    let answer = workspace.ask_with("textDocument/rename", &cursor, json!({"newName": "count"}));
+    let suite = workspace.uri("web/tests/a_test.yaml");
+    let changes = answer["documentChanges"].as_array().expect("changes").clone();
+    let change =
+        changes.iter().find(|change| change["textDocument"]["uri"] == json!(suite)).expect("the suite");
+    let starts: Vec<String> = change["edits"]
+        .as_array()
+        .expect("edits")
+        .iter()
+        .map(|edit| edit["range"]["start"].to_string())
+        .collect();
+    assert_eq!(starts, ["{\"character\":2,\"line\":2}", "{\"character\":5,\"line\":6}"]);
 }

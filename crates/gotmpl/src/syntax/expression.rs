@@ -26,8 +26,7 @@ impl Parser<'_> {
         let pipe = self.node(parent, NodeKind::Pipeline, start..start);
         self.declarations(pipe, context, cursor);
         let mut stages = 0;
-        loop {
-            let Some(token) = cursor.peek() else { break };
+        while let Some(token) = cursor.peek() {
             match token.kind {
                 TokenKind::RightParen if depth > 0 => break,
                 TokenKind::RightParen => {
