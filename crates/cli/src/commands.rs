@@ -24,6 +24,7 @@ pub(crate) mod init;
 pub(crate) mod install;
 pub(crate) mod lint;
 pub(crate) mod list;
+pub(crate) mod lsp;
 pub(crate) mod lua;
 pub(crate) mod outdated;
 pub(crate) mod package;
@@ -87,6 +88,7 @@ pub(crate) static ROOT: Command = Command {
         &install::COMMAND,
         &lint::COMMAND,
         &list::COMMAND,
+        &lsp::COMMAND,
         &lua::COMMAND,
         &outdated::COMMAND,
         &package::COMMAND,

@@ -36,6 +36,7 @@ mod irr;
 mod irr_stock_helm;
 mod lint;
 mod list;
+mod lsp;
 mod malformed;
 mod memory;
 mod oci;

@@ -62,6 +62,10 @@ impl Builtin {
         TABLE.iter().find(|(known, _)| known.as_bytes() == name).map(|(_, builtin)| *builtin)
     }
 
+    pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+        TABLE.iter().map(|(name, _)| *name)
+    }
+
     pub(crate) fn name(self) -> &'static str {
         TABLE.iter().find(|(_, builtin)| *builtin == self).map_or("", |(name, _)| name)
     }

@@ -294,6 +294,11 @@ impl Functions {
         self.find(name.as_bytes()).map(|id| self.at(id))
     }
 
+    /// All functions, in the order in which they were added.
+    pub fn iter(&self) -> impl Iterator<Item = &Function> {
+        self.functions.iter()
+    }
+
     pub(crate) fn find(&self, name: &[u8]) -> Option<FunctionId> {
         self.ids.get(name).copied()
     }

@@ -2,7 +2,7 @@
 //! It follows Go's `text/template/parse/lex.go` state by state. Comments never become tokens: the parser
 //! would drop them, as Go does unless `ParseComments` is set.
 
-mod character;
+pub(crate) mod character;
 
 use bstr::{ByteSlice as _, Finder};
 

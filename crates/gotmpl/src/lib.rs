@@ -35,6 +35,7 @@ pub mod print;
 mod printf;
 pub mod reads;
 mod set;
+pub mod syntax;
 pub mod trace;
 mod value;
 mod walk;

@@ -97,3 +97,9 @@ impl Target {
         }
     }
 }
+
+/// The functions that templates can call, with their signatures, for tools that read templates without rendering them.
+pub fn functions() -> pintle_gotmpl::Functions {
+    let release = Release { name: String::new(), namespace: String::new(), revision: 1, is_upgrade: false };
+    builtins::functions(&Target::offline(release, Capabilities::default()))
+}

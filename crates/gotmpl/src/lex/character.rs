@@ -17,7 +17,7 @@ pub(super) static NAME_BYTES: [bool; 256] = {
 };
 
 /// The first character of a text and its length; an invalid byte is U+FFFD.
-pub(super) fn first_char(text: &[u8]) -> Option<(char, usize)> {
+pub(crate) fn first_char(text: &[u8]) -> Option<(char, usize)> {
     let byte = *text.first()?;
     if byte.is_ascii() {
         return Some((char::from(byte), 1));
@@ -30,12 +30,12 @@ pub(super) fn first_char(text: &[u8]) -> Option<(char, usize)> {
 }
 
 /// A character as Go's `%#U` shows it.
-pub(super) fn code_point(character: char) -> String {
+pub(crate) fn code_point(character: char) -> String {
     let text = printf::format(b"%#U", &[Value::int(i64::from(u32::from(character)))]);
     String::from_utf8_lossy(&text).into_owned()
 }
 
 /// Whether a character may be part of a name: letters, digits and the underscore.
-pub(super) fn is_alphanumeric(character: char) -> bool {
+pub(crate) fn is_alphanumeric(character: char) -> bool {
     character == '_' || is_letter(character) || is_digit(character)
 }

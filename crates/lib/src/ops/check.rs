@@ -108,6 +108,38 @@ pub fn check(
     Ok(all)
 }
 
+/// A chart that is loaded already, and what to check it with. Editors check texts that are not saved.
+pub struct LoadedChart<'c> {
+    /// What the report calls it.
+    pub name: String,
+    /// The chart.
+    pub chart: &'c Chart,
+    /// Its values files for CI: names and texts.
+    pub values_files: Vec<(String, Vec<u8>)>,
+    /// The text of its configuration, if there is one.
+    pub config: Option<Vec<u8>>,
+}
+
+/// Checks a chart that is loaded already. The subjects and `fix` of the request are not used, and no file is read but
+/// schemas from locations that are configured.
+///
+/// # Errors
+/// When the configuration or the values cannot be read, or a version is not supported.
+pub fn check_loaded(
+    session: &OfflineSession,
+    loaded: LoadedChart<'_>,
+    request: &CheckRequest,
+    reporter: &mut dyn Reporter,
+) -> Result<Report> {
+    let mut request = request.clone();
+    if let (None, Some(text)) = (&request.config, &loaded.config) {
+        request.config = Some(Config::read(text).map_err(|error| Error::Input(error.to_string()))?);
+    }
+    let options = Options::new(session, &request, None)?;
+    let files = loaded.values_files.into_iter().map(|(name, text)| ValuesFile { name, text }).collect();
+    Ok(options.check(&options.subject_of(loaded.name, loaded.chart, files, reporter)?))
+}
+
 fn check_one(
     session: &OfflineSession,
     subject: &CheckSubject,
@@ -225,21 +257,31 @@ impl<'r> Options<'r> {
     /// Renders a chart with its own values and with each of its values files for CI, for each Kubernetes version.
     fn subject(&self, path: &Path, reporter: &mut dyn Reporter) -> Result<Subject> {
         let chart = locate::load(path, reporter)?;
-        let mut subject = Subject { name: path.to_string_lossy().into_owned(), ..Subject::default() };
-        subject.crds = crds(&chart);
-        subject.findings = self.value_findings(&chart, reporter)?;
         let files = values_files::find(path, &chart)?;
+        self.subject_of(path.to_string_lossy().into_owned(), &chart, files, reporter)
+    }
+
+    fn subject_of(
+        &self,
+        name: String,
+        chart: &Chart,
+        files: Vec<ValuesFile>,
+        reporter: &mut dyn Reporter,
+    ) -> Result<Subject> {
+        let mut subject = Subject { name, ..Subject::default() };
+        subject.crds = crds(chart);
+        subject.findings = self.value_findings(chart, reporter)?;
         if chart.is_library() {
             return Ok(subject);
         }
         for kinds in &self.kinds {
-            let defaults = self.rendering(&chart, None, kinds, reporter)?;
+            let defaults = self.rendering(chart, None, kinds, reporter)?;
             // If the defaults alone do not render, the values files for CI have the values that the chart requires.
             if defaults.error.is_none() || files.is_empty() {
                 subject.renderings.push(defaults);
             }
             for file in &files {
-                subject.renderings.push(self.rendering(&chart, Some(file), kinds, reporter)?);
+                subject.renderings.push(self.rendering(chart, Some(file), kinds, reporter)?);
             }
         }
         Ok(subject)

@@ -83,7 +83,7 @@ pub use crate::deploy::{KeptObjects, NotOwnedObject, UnverifiedObject};
 pub use adopt::{AdoptRequest, Adopted, adopt};
 pub use chart_input::ChartInput;
 #[cfg(feature = "embedded")]
-pub use check::{CheckRequest, CheckSubject, Checked, check};
+pub use check::{CheckRequest, CheckSubject, Checked, LoadedChart, check, check_loaded};
 pub use create::{CreateRequest, create};
 #[cfg(feature = "cluster")]
 pub use diff::{

@@ -1,0 +1,561 @@
+//! A chart of the workspace with its subcharts, in folders and in archives, and the texts of unsaved documents over the files.
+
+mod files;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pintle::chart::metadata::Draft;
+use pintle_gotmpl::Functions;
+use pintle_gotmpl::syntax::SyntaxTree;
+use pintle_tree::{Node, Str};
+
+use crate::outline::Outline;
+use crate::position::LineIndex;
+pub use files::{DiskFile, read_chart_folder};
+
+/// The number of a file of a project.
+pub type FileId = usize;
+/// The number of a chart in the tree of charts. The root is 0.
+pub type Instance = u16;
+
+/// What a file is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FileKind {
+    /// values.yaml.
+    Values,
+    /// Other values: `values-*.yaml`, and `ci/*-values.yaml`.
+    MoreValues,
+    /// A template.
+    Template,
+    /// values.schema.json.
+    Schema,
+    /// Chart.yaml.
+    ChartFile,
+    /// A suite of helm-unittest.
+    Suite,
+    /// Anything else.
+    Other,
+}
+
+/// A file of a project.
+#[derive(Clone)]
+pub struct ProjectFile {
+    /// The index of its chart.
+    pub chart: usize,
+    /// Its name in the chart, as in `templates/a.yaml`.
+    pub name: String,
+    /// What it is for.
+    pub kind: FileKind,
+    /// Its address.
+    pub uri: String,
+    /// Its path; `None` in archives.
+    pub path: Option<PathBuf>,
+    /// Whether `.helmignore` keeps it out of the chart.
+    pub ignored: bool,
+    /// Its content, if that is not text.
+    pub bytes: Option<Str>,
+    /// Its text, and what is made of it.
+    pub text: Arc<Text>,
+}
+
+/// A text and what is made of it.
+pub struct Text {
+    /// The text.
+    pub text: String,
+    /// A number that no other text has.
+    pub number: u64,
+    /// Its lines.
+    pub lines: LineIndex,
+    /// Its tree, if it is a template.
+    pub tree: Option<SyntaxTree>,
+    /// Its keys, if it is YAML.
+    pub outline: Option<Outline>,
+    /// Its content, if it is a schema.
+    pub schema: Option<Node>,
+    /// Whether it is too large to be analysed.
+    pub too_large: bool,
+}
+
+/// The size up to which templates are analysed.
+pub const MAX_TEMPLATE: usize = 1 << 20;
+/// The depth up to which templates are analysed.
+const MAX_NODES_DEEP: usize = 1000;
+/// The size up to which values are analysed.
+pub const MAX_VALUES: usize = 2 << 20;
+
+impl Text {
+    /// Reads a text as what a file of this kind contains.
+    pub fn new(text: String, kind: FileKind, functions: &Functions, number: u64) -> Self {
+        let lines = LineIndex::new(&text);
+        let limit = if kind == FileKind::Template { MAX_TEMPLATE } else { MAX_VALUES };
+        let tree = (kind == FileKind::Template).then(|| SyntaxTree::parse(text.as_str(), functions));
+        // Templates are followed by recursion; nobody writes such a depth.
+        let deep = tree.as_ref().is_some_and(|tree| tree.depth() > MAX_NODES_DEEP);
+        let too_large = text.len() > limit || deep;
+        let yaml = matches!(
+            kind,
+            FileKind::Values
+                | FileKind::MoreValues
+                | FileKind::ChartFile
+                | FileKind::Suite
+                | FileKind::Schema
+        );
+        let outline = (yaml && !too_large).then(|| Outline::read(&text));
+        let schema =
+            (kind == FileKind::Schema).then(|| pintle_tree::json::read(text.as_bytes()).ok()).flatten();
+        Text { lines, tree, outline, schema, too_large, number, text }
+    }
+}
+
+/// A chart: the source of one or more instances.
+#[derive(Clone)]
+pub struct ChartSource {
+    /// Its name.
+    pub name: String,
+    /// Where it is, as in `web/charts/db`.
+    pub path: String,
+    /// Its folder; `None` in archives.
+    pub folder: Option<PathBuf>,
+    /// What Chart.yaml says about its dependencies.
+    pub dependencies: Vec<Dependency>,
+    /// Whether it is a library chart.
+    pub is_library: bool,
+    /// Its files.
+    pub files: Vec<FileId>,
+    /// Its subcharts.
+    pub children: Vec<usize>,
+}
+
+/// A dependency in Chart.yaml.
+#[derive(Clone, Debug, Default)]
+pub struct Dependency {
+    /// The name of the chart.
+    pub name: String,
+    /// The name that it gets here.
+    pub alias: String,
+    /// Where it is from.
+    pub repository: String,
+    /// The value that enables it.
+    pub condition: String,
+    /// What it brings into the values: path in the subchart, path here.
+    pub imports: Vec<(Vec<String>, Vec<String>)>,
+}
+
+impl Dependency {
+    /// The key of its values.
+    pub fn key(&self) -> &str {
+        if self.alias.is_empty() { &self.name } else { &self.alias }
+    }
+}
+
+/// A chart in the tree: under an alias it is there several times.
+#[derive(Clone)]
+pub struct ChartInstance {
+    /// The index of its chart.
+    pub chart: usize,
+    /// The key of its values in the chart above.
+    pub key: String,
+    /// The chart above.
+    pub parent: Option<Instance>,
+    /// Its subcharts.
+    pub children: Vec<Instance>,
+}
+
+/// A chart with everything that belongs to it.
+#[derive(Clone)]
+pub struct Project {
+    /// Its folder.
+    pub root: PathBuf,
+    /// The charts; the root is 0.
+    pub charts: Vec<ChartSource>,
+    /// The tree of charts; the root is 0.
+    pub instances: Vec<ChartInstance>,
+    /// All files.
+    pub files: Vec<ProjectFile>,
+    /// The files by address.
+    pub by_uri: BTreeMap<String, FileId>,
+    /// A number that changes when files come or go.
+    pub structure: u64,
+}
+
+/// The maximum nesting of charts.
+const MAX_DEPTH: usize = 16;
+/// The maximum number of charts in the tree.
+const MAX_INSTANCES: usize = 2000;
+
+/// Finds a text that has been read before: by address, text, and what it is for.
+pub type KnownTexts<'a> = dyn Fn(&str, &str, FileKind) -> Option<Arc<Text>> + 'a;
+
+/// What a project is made of.
+pub struct Loader<'a> {
+    /// The functions that templates may call.
+    pub functions: &'a Functions,
+    /// The open documents that are files: addresses and paths.
+    pub open: &'a [(String, PathBuf)],
+    /// The texts of open documents, by address.
+    pub overlay: &'a dyn Fn(&str) -> Option<String>,
+    /// Texts that have been read before, by address.
+    pub known: &'a KnownTexts<'a>,
+    /// The folders below which files may be read.
+    pub roots: &'a [PathBuf],
+    /// The next number of a text.
+    pub next: &'a mut u64,
+}
+
+impl Loader<'_> {
+    /// Loads the chart in a folder.
+    pub fn load(&mut self, root: &Path) -> Project {
+        *self.next += 1;
+        let mut project = Project {
+            root: root.to_owned(),
+            charts: Vec::new(),
+            instances: Vec::new(),
+            files: Vec::new(),
+            by_uri: BTreeMap::new(),
+            structure: *self.next,
+        };
+        let files = self.read(root);
+        let name = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        self.chart(&mut project, files, Some(root.to_owned()), &name, 0);
+        project.instantiate(0, None, String::new(), 0);
+        project
+    }
+
+    /// The files of a folder, and the documents that will be there when they are saved.
+    fn read(&self, folder: &Path) -> Vec<DiskFile> {
+        let mut files = read_chart_folder(folder, self.roots);
+        for (uri, path) in self.open {
+            let Ok(name) = path.strip_prefix(folder) else { continue };
+            if files.iter().all(|file| file.uri != *uri) {
+                let name = name.to_string_lossy().replace('\\', "/");
+                let path = Some(path.clone());
+                files.push(DiskFile { name, uri: uri.clone(), path, ignored: false, data: Vec::new() });
+            }
+        }
+        files
+    }
+
+    fn chart(
+        &mut self,
+        project: &mut Project,
+        files: Vec<DiskFile>,
+        folder: Option<PathBuf>,
+        path: &str,
+        depth: usize,
+    ) -> usize {
+        let chart = project.charts.len();
+        project.charts.push(ChartSource {
+            name: path.rsplit('/').next().unwrap_or_default().to_owned(),
+            path: path.to_owned(),
+            folder: folder.clone(),
+            dependencies: Vec::new(),
+            is_library: false,
+            files: Vec::new(),
+            children: Vec::new(),
+        });
+        let mut nested: BTreeMap<String, Vec<DiskFile>> = BTreeMap::new();
+        for file in files {
+            match file.name.strip_prefix("charts/").map(str::to_owned) {
+                Some(inner) => {
+                    let (name, rest) = inner.split_once('/').unwrap_or((inner.as_str(), ""));
+                    let (name, rest) = (name.to_owned(), rest.to_owned());
+                    nested.entry(name).or_default().push(DiskFile { name: rest, ..file });
+                }
+                None => self.file(project, chart, file),
+            }
+        }
+        self.read_metadata(project, chart);
+        if depth < MAX_DEPTH {
+            self.subcharts(project, chart, nested, depth);
+        }
+        chart
+    }
+
+    fn file(&mut self, project: &mut Project, chart: usize, file: DiskFile) {
+        let kind = kind_of(&file.name);
+        // Files that are not text have no positions; templates read them as they are.
+        let (text, bytes) = match ((self.overlay)(&file.uri), String::from_utf8(file.data)) {
+            (Some(text), _) | (None, Ok(text)) => (text, None),
+            (None, Err(error)) => (String::new(), Some(Str::from(error.into_bytes()))),
+        };
+        let text = (self.known)(&file.uri, &text, kind).unwrap_or_else(|| {
+            *self.next += 1;
+            Arc::new(Text::new(text, kind, self.functions, *self.next))
+        });
+        let id = project.files.len();
+        project.by_uri.insert(file.uri.clone(), id);
+        project.charts[chart].files.push(id);
+        project.files.push(ProjectFile {
+            chart,
+            name: file.name,
+            kind,
+            uri: file.uri,
+            path: file.path,
+            ignored: file.ignored,
+            bytes,
+            text,
+        });
+    }
+
+    fn read_metadata(&mut self, project: &mut Project, chart: usize) {
+        let text = |name: &str| {
+            let mut files = project.charts[chart].files.iter().map(|file| &project.files[*file]);
+            files.find(|file| file.name == name).map(|file| file.text.text.clone())
+        };
+        let mut draft = Draft::default();
+        // What is malformed is reported by linting; what can be read is used.
+        let _ = draft.read_chart_file(text("Chart.yaml").unwrap_or_default().as_bytes());
+        if let Some(requirements) = text("requirements.yaml") {
+            let _ = draft.read_requirements(requirements.as_bytes());
+        }
+        let dependencies = draft.dependencies.iter().flatten().map(dependency).collect();
+        let source = &mut project.charts[chart];
+        if !draft.metadata.name.is_empty() {
+            source.name = draft.metadata.name.clone();
+        }
+        source.is_library = draft.metadata.kind == "library";
+        source.dependencies = dependencies;
+    }
+
+    fn subcharts(
+        &mut self,
+        project: &mut Project,
+        chart: usize,
+        nested: BTreeMap<String, Vec<DiskFile>>,
+        depth: usize,
+    ) {
+        let path = project.charts[chart].path.clone();
+        let folder = project.charts[chart].folder.clone();
+        let mut children = Vec::new();
+        for (name, mut files) in nested {
+            if name.starts_with(['_', '.']) {
+                continue;
+            }
+            let archive = name.ends_with(".tgz") && files.len() == 1 && files[0].name.is_empty();
+            let (child_folder, child_files) = if archive {
+                let Some(file) = files.pop() else { continue };
+                (None, files::in_archive(&file))
+            } else {
+                (folder.as_ref().map(|folder| folder.join("charts").join(&name)), files)
+            };
+            // Without Chart.yaml it is no chart.
+            if !child_files.iter().any(|file| file.name == "Chart.yaml") {
+                continue;
+            }
+            let path = format!("{path}/charts/{name}");
+            children.push(self.chart(project, child_files, child_folder, &path, depth + 1));
+        }
+        // A dependency from a folder of the workspace is edited there, so the folder counts rather than its copy.
+        for dependency in project.charts[chart].dependencies.clone() {
+            let Some(folder) = self.local_folder(folder.as_deref(), &dependency) else { continue };
+            if folder == project.root
+                || project.charts.iter().any(|known| known.folder.as_ref() == Some(&folder))
+            {
+                continue;
+            }
+            let files = self.read(&folder);
+            if files.iter().any(|file| file.name == "Chart.yaml") {
+                let path = format!("{path}/charts/{}", dependency.name);
+                let child = self.chart(project, files, Some(folder), &path, depth + 1);
+                let name = project.charts[child].name.clone();
+                children.retain(|other: &usize| project.charts[*other].name != name);
+                children.push(child);
+            }
+        }
+        project.charts[chart].children = children;
+    }
+
+    fn local_folder(&self, chart: Option<&Path>, dependency: &Dependency) -> Option<PathBuf> {
+        let relative = dependency.repository.strip_prefix("file://")?;
+        let folder = std::fs::canonicalize(chart?.join(relative)).ok()?;
+        self.roots.iter().any(|root| folder.starts_with(root)).then_some(folder)
+    }
+}
+
+fn dependency(dependency: &pintle::chart::metadata::Dependency) -> Dependency {
+    let keys = |path: &str| path.split('.').filter(|key| !key.is_empty()).map(str::to_owned).collect();
+    let import = |node: &Node| match node {
+        Node::Map(pair) => {
+            let text = |key: &str| pair.get(key).and_then(Node::as_str);
+            Some((keys(text("child")?), keys(text("parent")?)))
+        }
+        node => Some((keys(&format!("exports.{}", node.as_str()?)), Vec::new())),
+    };
+    Dependency {
+        name: dependency.name.clone(),
+        alias: dependency.alias.clone(),
+        repository: dependency.repository.clone(),
+        condition: dependency.condition.clone(),
+        imports: dependency.import_values.iter().filter_map(import).collect(),
+    }
+}
+
+/// What a file of a chart is for, by its name.
+pub fn kind_of(name: &str) -> FileKind {
+    let (folder, file) = name.rsplit_once('/').unwrap_or(("", name));
+    let is_yaml = file.ends_with(".yaml") || file.ends_with(".yml");
+    match (folder, file) {
+        _ if folder == "templates" || folder.starts_with("templates/") => FileKind::Template,
+        ("", "values.yaml") => FileKind::Values,
+        ("", "Chart.yaml" | "requirements.yaml") => FileKind::ChartFile,
+        ("", "values.schema.json") => FileKind::Schema,
+        ("", _) if is_yaml && file.starts_with("values") => FileKind::MoreValues,
+        ("ci", _) if is_yaml && (file.ends_with("-values.yaml") || file == "values.yaml") => {
+            FileKind::MoreValues
+        }
+        _ if is_yaml
+            && (file.ends_with("_test.yaml") || file.ends_with("_test.yml"))
+            && !folder.is_empty() =>
+        {
+            FileKind::Suite
+        }
+        _ => FileKind::Other,
+    }
+}
+
+impl Project {
+    fn instantiate(&mut self, chart: usize, parent: Option<Instance>, key: String, depth: usize) -> Instance {
+        let id = self.instances.len() as Instance;
+        self.instances.push(ChartInstance { chart, key, parent, children: Vec::new() });
+        if depth >= MAX_DEPTH {
+            return id;
+        }
+        let children = self.charts[chart].children.clone();
+        for child in children {
+            let name = self.charts[child].name.clone();
+            let dependencies = &self.charts[chart].dependencies;
+            let mut keys: Vec<String> = dependencies
+                .iter()
+                .filter(|dependency| dependency.name == name)
+                .map(|dependency| dependency.key().to_owned())
+                .collect();
+            if keys.is_empty() {
+                keys.push(name);
+            }
+            for key in keys {
+                if self.instances.len() < MAX_INSTANCES {
+                    let instance = self.instantiate(child, Some(id), key, depth + 1);
+                    self.instances[id as usize].children.push(instance);
+                }
+            }
+        }
+        id
+    }
+
+    /// A file.
+    pub fn file(&self, id: FileId) -> &ProjectFile {
+        &self.files[id]
+    }
+
+    /// The chart of an instance.
+    pub fn chart_of(&self, instance: Instance) -> &ChartSource {
+        &self.charts[self.instances[instance as usize].chart]
+    }
+
+    /// Where a chart is in the tree.
+    pub fn instances_of(&self, chart: usize) -> impl Iterator<Item = Instance> + '_ {
+        let instances = self.instances.iter().enumerate();
+        instances.filter(move |(_, instance)| instance.chart == chart).map(|(id, _)| id as Instance)
+    }
+
+    /// The subchart of an instance under a key.
+    pub fn child(&self, instance: Instance, key: &str) -> Option<Instance> {
+        let children = &self.instances[instance as usize].children;
+        children.iter().copied().find(|child| self.instances[*child as usize].key == key)
+    }
+
+    /// The file of a chart with a name.
+    pub fn file_named(&self, chart: usize, name: &str) -> Option<FileId> {
+        self.charts[chart].files.iter().copied().find(|file| self.files[*file].name == name)
+    }
+
+    /// The templates of all charts.
+    pub fn templates(&self) -> impl Iterator<Item = FileId> + '_ {
+        (0..self.files.len())
+            .filter(|id| self.files[*id].kind == FileKind::Template && !self.files[*id].ignored)
+    }
+
+    /// Replaces the text of a file.
+    pub fn set_text(&mut self, file: FileId, text: Arc<Text>) {
+        self.files[file].text = text;
+    }
+
+    /// The files that the chart of this project is loaded from, with their texts as they are now.
+    pub fn chart_files(&self) -> Vec<pintle::chart::File> {
+        let mut files = Vec::new();
+        self.add_files(0, "", &mut files, 0);
+        files
+    }
+
+    fn add_files(&self, chart: usize, prefix: &str, into: &mut Vec<pintle::chart::File>, depth: usize) {
+        let source = &self.charts[chart];
+        for file in source.files.iter().map(|id| &self.files[*id]).filter(|file| !file.ignored) {
+            let text = Str::from(file.text.text.trim_start_matches('\u{feff}'));
+            let text = file.bytes.clone().unwrap_or(text);
+            into.push(pintle::chart::File::new(format!("{prefix}{}", file.name), text));
+        }
+        if depth < MAX_DEPTH {
+            for child in &source.children {
+                // The folder of a chart may have another name than the chart.
+                let folder = self.charts[*child].path.rsplit('/').next().unwrap_or_default();
+                let folder = folder.strip_suffix(".tgz").unwrap_or(folder);
+                self.add_files(*child, &format!("{prefix}charts/{folder}/"), into, depth + 1);
+            }
+        }
+    }
+
+    /// The path that errors and findings give a file, as in `web/charts/db/templates/a.yaml`.
+    pub fn rendered_path(&self, file: FileId) -> Option<String> {
+        let file = &self.files[file];
+        let mut instance = self.instances_of(file.chart).next()?;
+        let mut path = format!("/{}", file.name);
+        loop {
+            let node = &self.instances[instance as usize];
+            match node.parent {
+                Some(parent) => {
+                    path = format!("/charts/{}{path}", node.key);
+                    instance = parent;
+                }
+                None => return Some(format!("{}{path}", self.charts[0].name)),
+            }
+        }
+    }
+
+    /// The file that a path such as `web/charts/db/templates/a.yaml` means; also without the name of the root chart.
+    pub fn by_rendered_path(&self, path: &str) -> Option<FileId> {
+        let rest = path.strip_prefix(self.charts[0].name.as_str()).and_then(|rest| rest.strip_prefix('/'));
+        let mut rest = rest.unwrap_or(path);
+        let mut instance: Instance = 0;
+        while let Some(inner) = rest.strip_prefix("charts/") {
+            let (key, below) = inner.split_once('/')?;
+            let by_name = || {
+                let children = &self.instances[instance as usize].children;
+                children.iter().copied().find(|child| self.chart_of(*child).name == key)
+            };
+            instance = self.child(instance, key).or_else(by_name)?;
+            rest = below;
+        }
+        self.file_named(self.instances[instance as usize].chart, rest)
+    }
+}
+
+/// The folder of the chart that a file belongs to: the nearest one with Chart.yaml, or the one around its `charts`.
+pub fn chart_root(path: &Path, roots: &[PathBuf]) -> Option<PathBuf> {
+    let mut found = None;
+    let inside = |folder: &Path| roots.is_empty() || roots.iter().any(|root| folder.starts_with(root));
+    for folder in path.ancestors().skip(1).filter(|folder| inside(folder)) {
+        if folder.join("Chart.yaml").is_file() {
+            found = Some(folder.to_owned());
+            let in_charts =
+                folder.parent().is_some_and(|above| above.file_name().is_some_and(|name| name == "charts"));
+            let above = folder.parent().and_then(Path::parent);
+            if !(in_charts && above.is_some_and(|above| above.join("Chart.yaml").is_file() && inside(above)))
+            {
+                break;
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,10 @@
+//! The server as editors use it, and the analysis on the corpus.
+
+#![allow(unreachable_pub, reason = "the modules of one program")]
+
+mod completion;
+mod corpus;
+mod edits;
+mod navigation;
+mod protocol;
+mod support;
