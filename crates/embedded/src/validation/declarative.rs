@@ -125,6 +125,7 @@ fn is_zero(value: &Node) -> bool {
         Node::Nil => true,
         Node::Str(text) => text.is_empty(),
         Node::Int(number) => *number == 0,
+        Node::Float(number) => *number == 0.0,
         Node::List(list) => list.is_empty(),
         _ => false,
     }
@@ -175,7 +176,7 @@ mod tests {
     use crate::schema::ApiCatalog;
 
     fn messages(minor: u16, group: &str, kind: &str, old: Option<&str>, new: &str) -> Vec<String> {
-        let read = |text: &str| pintle_yaml::read(text.as_bytes()).expect("a test object");
+        let read = |text: &str| pintle_yaml::read_exact(text.as_bytes()).expect("a test object");
         let (old, new) = (old.map(read), read(new));
         let catalog = ApiCatalog::for_version(&format!("1.{minor}")).expect("a known version");
         let resource = catalog.resources().iter().find(|it| it.group == *group && it.kind == *kind);
