@@ -136,10 +136,12 @@ impl Comparison<'_> {
         let report: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"));
         let findings = report["findings"].as_array().expect("a report has findings");
         let text = |finding: &Value, key: &str| finding[key].as_str().unwrap_or_default().to_owned();
-        // Other findings are about running the objects, which a dry run cannot report.
+        // Other findings are about running the objects, which a dry run cannot report, and about those that never reach
+        // the server.
+        let elsewhere = ["not ready", "failed", "neither installed nor run"];
         let about = findings.iter().filter(|it| {
-            let failed = text(it, "message").contains("not ready") || text(it, "message").contains("failed");
-            it["stage"] == "install" && it["file"] != "" && it["severity"] != "note" && !failed
+            let is_elsewhere = elsewhere.iter().any(|part| text(it, "message").contains(part));
+            it["stage"] == "install" && it["file"] != "" && it["severity"] != "note" && !is_elsewhere
         });
         about
             .map(|it| {
