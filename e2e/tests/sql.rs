@@ -77,3 +77,59 @@ fn a_release_lives_in_a_database_that_is_checked() {
     run(Program::Pintle, &["uninstall", "web"]);
     assert!(env.object("v1", "configmaps", "web").is_none());
 }
+
+#[test]
+fn a_release_that_was_moved_out_of_a_database_leaves_a_marker_at_which_helm_stops() {
+    let test = "a_release_that_was_moved_out_of_a_database";
+    let Ok(address) = std::env::var("PINTLE_E2E_POSTGRES") else {
+        skip(&format!("{test} needs PostgreSQL"));
+        return;
+    };
+    let Some(env) = TestEnv::new(test) else { return };
+    let _turn = self::database(&env);
+    write_chart(&env, "chart");
+    let run = |program, words: &[&str]| -> CommandResult {
+        let mut command = env.command(program);
+        command.env("HELM_DRIVER_SQL_CONNECTION_STRING", &address).args(words);
+        if !matches!(program, Program::Pintle) || words.contains(&"sql") {
+            command.env("HELM_DRIVER", "sql");
+        }
+        command.output().expect("the program can be run").into()
+    };
+    run(Program::Helm4, &["install", "web", "chart", "--set", "text=one"]).succeeded();
+    run(Program::Helm4, &["upgrade", "web", "chart", "--set", "text=two"]).succeeded();
+    let mut adopt = env.command(Program::Pintle);
+    adopt.env("HELM_DRIVER", "sql").env("HELM_DRIVER_SQL_CONNECTION_STRING", &address);
+    let adopted: CommandResult =
+        adopt.args(["adopt", "web", "--to", "native"]).output().expect("it runs").into();
+    adopted.succeeded();
+    for program in [Program::Helm4, Program::Helm3] {
+        for (words, said) in [
+            (&["install", "web", "chart"][..], "still in use"),
+            (&["upgrade", "web", "chart"], "is in progress"),
+            (&["upgrade", "--install", "web", "chart"], "is in progress"),
+            (&["rollback", "web"], "release has no 2 version"),
+            (&["uninstall", "web"], "pintle adopt web --to sql"),
+            (&["uninstall", "web", "--keep-history"], "pintle adopt web --to sql"),
+        ] {
+            let refused = run(program, words).failed();
+            assert!(refused.stderr.contains(said), "{program:?} {words:?}: {}", refused.stderr);
+        }
+        let history = run(program, &["history", "web"]).succeeded().stdout;
+        assert!(
+            history.contains("pending-upgrade") && history.contains("pintle adopt web --to sql"),
+            "{history}"
+        );
+    }
+    let text = || env.object("v1", "configmaps", "web").expect("is there")["data"]["text"].clone();
+    run(Program::Pintle, &["upgrade", "web", "chart", "--set", "text=three"]).succeeded();
+    assert_eq!(text(), "three");
+    // Back in the database, the marker is gone, and Helm goes on.
+    run(Program::Pintle, &["adopt", "web", "--to", "sql"]).succeeded();
+    run(Program::Helm4, &["upgrade", "web", "chart", "--set", "text=four"]).succeeded();
+    run(Program::Helm4, &["rollback", "web", "1"]).succeeded();
+    assert_eq!(text(), "one");
+    run(Program::Helm4, &["uninstall", "web"]).succeeded();
+    run(Program::Helm4, &["install", "web", "chart"]).succeeded();
+    run(Program::Helm4, &["uninstall", "web"]).succeeded();
+}

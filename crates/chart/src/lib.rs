@@ -39,8 +39,8 @@ pub use content::Content;
 pub use error::{ArchiveError, Error, FileError, Result};
 pub use load::{
     BadPattern, IgnoreRules, MAX_CHART_SIZE, MAX_TEXT, limited, load, load_any_version, load_archive,
-    load_dir, load_file, load_files, load_files_logged, matches, read_archive, read_folder, read_limited,
-    read_regular,
+    load_archive_within, load_dir, load_file, load_file_within, load_files, load_files_logged, matches,
+    read_archive, read_folder, read_limited, read_regular,
 };
 pub use pintle_tree::LogLine;
 pub use value_keys::ValueKey;

@@ -203,3 +203,19 @@ fn crds_are_found_in_directories_and_files() {
         );
     }
 }
+
+#[test]
+fn a_server_that_fails_is_not_taken_for_one_without_the_schema() {
+    let env = TestEnv::new();
+    env.write("b.yaml", "apiVersion: example.com/v1\nkind: Good\nmetadata: {name: b}\nsize: x\n");
+    let server = crate::repositories::server::Server::plain(&std::sync::Arc::default());
+    let path = "{{.Group}}/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json";
+    let check =
+        |address: &str| env.pintle(&format!("check b.yaml --schema-location http://{address}/{path}"));
+    let missing = check(&server.address);
+    assert_eq!(findings(&missing, &["missing-schema"]).len(), 1, "{missing}");
+    assert!(missing.contains("there is no schema for example.com/v1 Good"), "{missing}");
+    let failing = check("127.0.0.1:1");
+    assert!(failing.contains("example.com/good_v1.json") && failing.contains("refused"), "{failing}");
+    assert!(!failing.contains("there is no schema"), "{failing}");
+}

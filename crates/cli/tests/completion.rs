@@ -320,36 +320,70 @@ fn scripts_begin_and_register_as_cobra_s_do() {
     assert!(env.helm("completion powershell").contains("-ScriptBlock ${__helmCompleterBlock}"));
 }
 
+/// What the completion tests of Helm's acceptance suite ask a renamed binary, and the choices that they expect.
+const OF_A_RENAMED_BINARY: [(&str, &str); 7] = [
+    ("lis", "list"),
+    ("completion z", "zsh"),
+    ("repo remove zztest", "zztest1 zztest2"),
+    ("plugin update pus", "push-artifactory push-plugin"),
+    ("upgrade --kube-context d", "dev1 dev2"),
+    ("--kubecon", "--kubeconfig"),
+    ("get hooks --kubec", "--kubeconfig"),
+];
+
 /// As the completion tests of Helm's acceptance suite: the script of a renamed binary completes that name, by its path and
-/// on the `PATH`.
+/// on the `PATH`. These are the 14 checks of the suite for bash.
 #[test]
 fn a_renamed_binary_is_completed_by_its_own_script() {
     let env = TestEnv::new();
+    env.write(
+        ".config/helm/repositories.yaml",
+        "apiVersion: v1\nrepositories: [{name: nginx, url: https://a.example.com}, \
+         {name: zztest1, url: https://b.example.com}, {name: zztest2, url: https://c.example.com}]\n",
+    );
+    for plugin in ["2to3", "push-plugin", "push-artifactory"] {
+        let text = format!("name: \"{plugin}\"\nversion: \"0.3.0\"\ndescription: a plugin\n");
+        env.write(&format!(".local/share/helm/plugins/{plugin}/plugin.yaml"), &text);
+    }
+    let configs: Vec<String> = ["dev1", "dev2", "accept", "prod"]
+        .iter()
+        .map(|name| {
+            let text = format!("kind: Config\napiVersion: v1\ncontexts:\n- context:\n  name: {name}\n");
+            env.write(&format!("config.{name}"), &text);
+            env.path().join(format!("config.{name}")).display().to_string()
+        })
+        .collect();
     let program = env.linked("myhelm");
     let script = env.called("myhelm", "completion bash", &[]);
     let (_, script) = script.split_once("--- stdout\n").expect("the script is on standard output");
-    let folder = program.parent().expect("a folder").display();
-    for (typed, line, choice) in [
-        ("myhelm", "lis", "list"),
-        ("myhelm", "completion z", "zsh"),
-        ("myhelm", "get hooks --kubec", "--kubeconfig"),
-        ("\"$PROGRAM\"", "lis", "list"),
-    ] {
-        let text = format!(
-            "{script}\ncompopt() {{ :; }}\nPATH={folder}:$PATH\nname=$(basename {typed})\n\
-             registered=$(complete -p \"$name\")\nregistered=${{registered#*-F }}\n\
-             COMP_WORDS=({typed} {line}) COMP_LINE={typed}' {line}'\n\
-             COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)) COMP_POINT=${{#COMP_LINE}}\n\
-             ${{registered%% *}}\nprintf '%s\\n' \"${{COMPREPLY[@]}}\""
-        );
-        let output = std::process::Command::new("bash")
-            .args(["--norc", "-c", &text])
-            .env("PROGRAM", &program)
-            .current_dir(env.path())
-            .output()
-            .expect("bash can be run");
-        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{typed} {line}");
-        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), choice, "{typed} {line}");
+    let path = format!(
+        "{}:{}",
+        program.parent().expect("a folder").display(),
+        std::env::var("PATH").unwrap_or_default()
+    );
+    for typed in ["myhelm", "\"$PROGRAM\""] {
+        for (line, choices) in OF_A_RENAMED_BINARY {
+            let text = format!(
+                "{script}\ncompopt() {{ :; }}\nname=$(basename {typed})\n\
+                 registered=$(complete -p \"$name\")\nregistered=${{registered#*-F }}\n\
+                 COMP_WORDS=({typed} {line}) COMP_LINE={typed}' {line}'\n\
+                 COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)) COMP_POINT=${{#COMP_LINE}}\n\
+                 ${{registered%% *}}\nprintf '%s\\n' \"${{COMPREPLY[@]}}\""
+            );
+            let output = std::process::Command::new("bash")
+                .args(["--norc", "-c", &text])
+                .current_dir(env.path())
+                .env_clear()
+                .envs([("HOME", env.path()), ("PROGRAM", &program)])
+                .envs([("PATH", &path), ("KUBECONFIG", &configs.join(":"))])
+                .output()
+                .expect("bash can be run");
+            assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{typed} {line}");
+            let stdout = String::from_utf8_lossy(&output.stdout);
+            let mut found: Vec<&str> = stdout.split_whitespace().collect();
+            found.sort_unstable();
+            assert_eq!(found.join(" "), choices, "{typed} {line}");
+        }
     }
     assert!(env.called("myhelm", "completion zsh", &[]).contains("\n#compdef helm myhelm\n"));
 }

@@ -246,3 +246,50 @@ fn what_lookup_does_not_find_is_logged_with_debug() {
     assert!(!shown.contains("list not found"), "{shown}");
     assert!(!env.helm(render).contains("level=DEBUG"));
 }
+
+/// Fills a file system of a few kilobytes at each point of an install, where users may make one.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_is_reported_as_such_and_leaves_a_file_that_can_be_used() {
+    let env = env();
+    std::fs::create_dir(env.path().join("full")).expect("it is new");
+    let script = "mount -t tmpfs -o size=$SIZE none full || exit 77\n\
+                  \"$PROGRAM\" install web web --cluster embedded:full/c.db\n\
+                  code=$?\ncp full/c.db after.db\nexit $code";
+    let mut kinds = std::collections::BTreeSet::new();
+    for size in (8..=112).step_by(8) {
+        let output = Command::new("unshare")
+            .args(["-rm", "bash", "-c", script])
+            .current_dir(env.path())
+            .env_clear()
+            .envs([("HOME", env.path()), ("PROGRAM", std::path::Path::new(env!("CARGO_BIN_EXE_pintle")))])
+            .envs([("PATH", std::env::var("PATH").unwrap_or_default()), ("SIZE", format!("{size}k"))])
+            .output();
+        let output = output.ok().filter(|output| !matches!(output.status.code(), None | Some(77)));
+        let Some(output) = output.filter(|output| !output.stderr.starts_with(b"unshare")) else {
+            pintle_testkit::skip("a_full_disk needs a namespace for mounts");
+            return;
+        };
+        if output.status.success() {
+            break;
+        }
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        holds(&error, &["No space left on device"]);
+        assert!(
+            !error.contains("no Release resources") && !error.contains("HELM_DRIVER"),
+            "{size}k: {error}"
+        );
+        kinds.insert(match error.contains("cannot be opened") {
+            true => "opening",
+            false if error.contains("failed to install the Release resources") => "resources",
+            false => "record",
+        });
+        // Nothing is half-written: with more space, the same file is used.
+        holds(
+            &env.pintle("upgrade --install web web --cluster embedded:after.db"),
+            &["exit 0", "REVISION: 1"],
+        );
+        std::fs::remove_file(env.path().join("after.db")).expect("it was copied");
+    }
+    assert_eq!(Vec::from_iter(kinds), ["opening", "record", "resources"], "each point was met");
+}

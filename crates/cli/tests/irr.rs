@@ -2,6 +2,12 @@
 
 use crate::support;
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use pintle_tree::{Node, json};
 use support::TestEnv;
 
 const TARGET: &str = "-t hub.corp:5000 -s docker.io,quay.io";
@@ -462,6 +468,9 @@ fn ir_34_flags_that_are_missing_are_listed_in_order() {
     );
     let run = irr(&env, "override web -s docker.io");
     assert!(run.code == 2 && run.err.contains("required flags are missing: --target-registry"), "{run:?}");
+    // As from a variable of the shell that is not set.
+    let run = irr(&env, "override web --source-registries= --target-registry=");
+    assert!(run.code == 2 && run.err.contains("--source-registries, --target-registry"), "{run:?}");
 }
 
 #[test]
@@ -582,6 +591,108 @@ fn commands_on_a_release_know_its_subcharts() {
     env.write("web/Chart.yaml", &CHART.replace("0.1.0", "0.2.0"));
     let run = irr(&env, &format!("inspect --release-name web --chart-path web {flag}"));
     assert!(run.code == 2 && run.err.contains("was made from web 0.1.0"), "{run:?}");
+}
+
+/// A server that answers every request with one of these bodies, and which one.
+fn serving(bodies: Vec<Vec<u8>>) -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("it has an address").to_string();
+    let chosen = Arc::new(AtomicUsize::new(0));
+    let which = Arc::clone(&chosen);
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                match stream.read(&mut byte) {
+                    Ok(1) => head.push(byte[0]),
+                    _ => break,
+                }
+            }
+            let body = &bodies[which.load(Ordering::Relaxed)];
+            let head =
+                format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
+        }
+    });
+    (address, chosen)
+}
+
+#[test]
+fn the_chart_of_a_record_of_helm_is_fetched_from_where_it_came_from() {
+    let (env, flag) = (umbrella(), support::cluster::start());
+    let packed = || {
+        assert!(env.pintle("package web").starts_with("exit 0"));
+        std::fs::read(env.path().join("web-0.1.0.tgz")).expect("it was packed")
+    };
+    let original = packed();
+    env.write("web/charts/db/values.yaml", "image: quay.io/team/other:2\n");
+    let (server, chosen) = serving(vec![original, packed()]);
+    let secret = [("HELM_DRIVER", "secret")];
+    let install = format!("install web http://{server}/web-0.1.0.tgz {flag}");
+    let installed = env.called("pintle", &install, &secret);
+    assert!(installed.starts_with("exit 0"), "{installed}");
+    let moved =
+        "image: hub.corp:5000/dockerio/library/web:1\nstore:\n  image: hub.corp:5000/quayio/team/db:2\n";
+    let run = irr(&env, &format!("override --release-name web {TARGET} {flag}"));
+    assert_eq!((run.code, run.out.as_str()), (0, moved), "{run:?}");
+    env.write("hub.yaml", moved);
+    let lines = [
+        "inspect --release-name web",
+        "list --release-name web",
+        "validate --release-name web --values hub.yaml",
+    ];
+    for line in lines {
+        let run = irr(&env, &format!("{line} {flag}"));
+        assert!(run.code == 0 && !run.out.contains("team/other"), "{line}: {run:?}");
+    }
+    assert!(env.pintle(&format!("images list --release-name web {flag}")).contains("quay.io/team/db:2"));
+    // Another chart under the same URL is not taken for the one that was installed.
+    chosen.store(1, Ordering::Relaxed);
+    for line in lines {
+        let run = irr(&env, &format!("{line} {flag}"));
+        assert!(run.code == 2 && run.err.contains("its digest is sha256:"), "{line}: {run:?}");
+        assert!(run.err.contains("--chart-path web-0.1.0.tgz"), "{line}: {run:?}");
+    }
+}
+
+#[test]
+fn a_record_does_not_choose_files_of_the_user_as_its_chart() {
+    let (env, flag) = (umbrella(), support::cluster::start());
+    assert!(env.pintle("package web").starts_with("exit 0"));
+    let (server, _) = serving(vec![std::fs::read(env.path().join("web-0.1.0.tgz")).expect("it was packed")]);
+    let driver = [("HELM_DRIVER", "configmap")];
+    let install = format!("install web http://{server}/web-0.1.0.tgz {flag}");
+    assert!(env.called("pintle", &install, &driver).starts_with("exit 0"));
+    let path = "/api/v1/namespaces/default/configmaps/sh.helm.release.v1.web.v1";
+    let mut record = json::read(support::cluster::read(&flag, path).as_bytes()).expect("the record");
+    let packed = record.get("data").and_then(|data| data.get("release")).and_then(Node::as_str);
+    let release = pintle::release::helm::unpack(packed.expect("it is there").as_bytes()).expect("a record");
+    let release = String::from_utf8(release).expect("JSON");
+    let encode = |text: &str| base64::Engine::encode(&base64::engine::general_purpose::STANDARD, text);
+    let file = |source: &str| encode(&format!("digest: DIGEST\nurl: {source}\n"));
+    let at = release.find("\"name\":\"pintle.dev/chart-source.yaml\"").expect("the source is recorded");
+    let data = release[at..].find("\"data\":\"").expect("it has data") + at + 8;
+    let end = release[data..].find('"').expect("it ends") + data;
+    for source in [
+        env.path().join("web-0.1.0.tgz").display().to_string(),
+        format!("file://{}", env.path().join("web-0.1.0.tgz").display()),
+        "git+https://example.com/web?ref=main".to_owned(),
+        "./web-0.1.0.tgz".to_owned(),
+    ] {
+        let forged = format!("{}{}{}", &release[..data], file(&source), &release[end..]);
+        let packed = pintle::release::helm::pack(forged.as_bytes());
+        let body = record.as_map_mut().expect("a map").get_mut("data").and_then(Node::as_map_mut);
+        body.expect("a map").insert("release".into(), packed.into());
+        let text = json::write_raw(&record).expect("JSON");
+        let line = format!("PUT {path}");
+        let answer = support::cluster::request(&flag, &line, &String::from_utf8_lossy(&text));
+        assert!(answer.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&answer));
+        let run = irr_with(&env, &format!("inspect --release-name web {flag}"), &driver);
+        assert!(run.code == 2 && run.err.contains("no URL of a repository or registry"), "{source}: {run:?}");
+        // A resource version of before would be a conflict.
+        record = json::read(support::cluster::read(&flag, path).as_bytes()).expect("the record");
+    }
 }
 
 #[test]

@@ -49,6 +49,7 @@ mod pipe;
 mod plan;
 mod plugins;
 mod post_render;
+mod record_labels;
 mod reference;
 #[path = "../../registry/tests/support/mod.rs"]
 mod registries;

@@ -10,10 +10,8 @@ use http::{HeaderValue, header::USER_AGENT};
 use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig, NamedAuthInfo, NamedCluster, NamedContext};
 use pintle_tree::redact::redacted;
-use tower::buffer::BufferLayer;
-use tower::filter::AsyncFilterLayer;
 
-use crate::credentials::{self, Expiring, PluginError, RenewedClient};
+use crate::credentials::{self, PluginError, RenewedClient};
 use crate::error::{Error, Result};
 use crate::kubeconfig::{ResolvedConfig, error_text};
 use crate::transport::INVALID_TOKEN;
@@ -205,27 +203,16 @@ async fn build_client(
     Ok(receiver.await.unwrap_or_else(|_| Err(ClientError::Panicked(String::new()))))
 }
 
-/// How many requests may wait for the client's connection, as in kube.
-const BUFFERED_REQUESTS: usize = 1024;
-
 fn authenticated_client(mut config: kube::Config) -> Result<kube::Client, ClientError> {
-    let expiring = credentials::obtain(&mut config.auth_info).map_err(ClientError::Plugin)?;
+    let obtained = credentials::obtain(&mut config.auth_info).map_err(ClientError::Plugin)?;
     let namespace = config.default_namespace.clone();
     let renewed = config.clone();
-    let builder = ClientBuilder::try_from(config).map_err(ClientError::Refused)?;
-    Ok(match expiring {
-        Some(Expiring::Token(token)) => {
-            let authorize = move |request| token.clone().authorize(request);
-            // The filter needs a service that can be cloned.
-            let builder = builder.with_layer(&BufferLayer::new(BUFFERED_REQUESTS));
-            builder.with_layer(&AsyncFilterLayer::new(authorize)).build()
-        }
-        Some(Expiring::Certificate(certificate)) => {
-            let client = RenewedClient::new(renewed, certificate, builder.build());
-            kube::Client::new(tower::service_fn(move |request| client.clone().send(request)), namespace)
-        }
-        None => builder.build(),
-    })
+    // Panics on a token of a plugin that is not a valid header, which is then the error.
+    let client = ClientBuilder::try_from(config).map_err(ClientError::Refused)?.build();
+    let Some(obtained) = obtained else { return Ok(client) };
+    let client = RenewedClient::new(renewed, obtained, client)
+        .map_err(|error| ClientError::Refused(kube::Error::Service(error)))?;
+    Ok(kube::Client::new(tower::service_fn(move |request| client.clone().send(request)), namespace))
 }
 
 fn panic_message(panic: &(dyn Any + Send)) -> String {

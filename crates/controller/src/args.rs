@@ -14,6 +14,8 @@ Usage: pintle-controller [FLAGS]
   --selector SELECTOR              watch only requests with these labels, for sharding
   --concurrent N                   reconcile N requests at once (10)
   --concurrent-per-namespace N     reconcile N requests of one namespace at once (half of --concurrent)
+  --memory SIZE                    how much memory reconciliations may use together, such as 512Mi; without it, five eighths
+                                   of the limit of the container, or 1Gi if there is none
   --default-service-account NAME   act as this service account for requests that name none (default); with an empty
                                    name, use the controller's own rights
   --allow-private-network[=LIST]   let the URLs of requests (charts, values, kubeconfigs) lead to private networks, or to the
@@ -48,6 +50,8 @@ pub struct Args {
     pub leader_elect: bool,
     /// The namespace of the lease.
     pub lease_namespace: String,
+    /// How much memory reconciliations may use together, in bytes.
+    pub memory: Option<u64>,
 }
 
 impl Default for Args {
@@ -58,6 +62,7 @@ impl Default for Args {
             metrics_address: "0.0.0.0:8080".to_owned(),
             leader_elect: true,
             lease_namespace: "pintle-system".to_owned(),
+            memory: None,
         }
     }
 }
@@ -105,6 +110,7 @@ impl Args {
             "--selector" => options.selector = value,
             "--concurrent" => options.concurrent = number(name, &value)?,
             "--concurrent-per-namespace" => options.concurrent_per_namespace = number(name, &value)?,
+            "--memory" => self.memory = Some(size(name, &value)?),
             "--default-service-account" => options.default_service_account = value,
             "--interval-jitter" => options.jitter = number(name, &value)?,
             "--requeue-dependency" => options.requeue_dependency = duration(name, &value)?,
@@ -117,6 +123,31 @@ impl Args {
             other => return Err(format!("unknown flag {other}; see --help")),
         }
         Ok(())
+    }
+}
+
+/// The least memory that makes sense: what one reconciliation begins with, for two namespaces.
+pub const MIN_MEMORY: u64 = 16 << 20;
+
+/// Parses a size as Kubernetes writes quantities of memory.
+fn size(name: &str, value: &str) -> Result<u64, String> {
+    let digits = value.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let factor: Option<u64> = match &value[digits.len()..] {
+        "" => Some(1),
+        "k" => Some(1_000),
+        "M" => Some(1_000_000),
+        "G" => Some(1_000_000_000),
+        "Ki" => Some(1 << 10),
+        "Mi" => Some(1 << 20),
+        "Gi" => Some(1 << 30),
+        _ => None,
+    };
+    let parsed =
+        digits.parse::<u64>().ok().zip(factor).and_then(|(number, factor)| number.checked_mul(factor));
+    match parsed {
+        Some(size) if size >= MIN_MEMORY => Ok(size),
+        Some(_) => Err(format!("{name}: `{value}` is too little; the least is {}Mi", MIN_MEMORY >> 20)),
+        None => Err(format!("{name}: `{value}` is no size such as 512Mi or 2Gi")),
     }
 }
 
@@ -150,6 +181,19 @@ mod tests {
         let args = parse("--allow-private-network=127.0.0.0/8 --concurrent 3").unwrap();
         assert!(!args.options.addresses.allow("a", private) && args.options.addresses.allow("a", loopback));
         assert_eq!(parse("--default-service-account=").unwrap().options.default_service_account, "");
+    }
+
+    #[test]
+    fn sizes_are_quantities_of_kubernetes() {
+        let memory = |text: &str| parse(&format!("--memory {text}")).map(|args| args.memory);
+        assert_eq!(memory("512Mi"), Ok(Some(512 << 20)));
+        assert_eq!(memory("2G"), Ok(Some(2_000_000_000)));
+        assert_eq!(memory("104857600"), Ok(Some(100 << 20)));
+        for wrong in ["Mi", "1Ti", "-5Mi", "1.5Gi", "99999999999Gi", "half"] {
+            let error = memory(wrong).unwrap_err();
+            assert!(error.contains("no size such as 512Mi"), "{wrong}: {error}");
+        }
+        assert!(memory("1Mi").unwrap_err().contains("the least is 16Mi"));
     }
 
     #[test]

@@ -35,6 +35,17 @@ pub enum Error {
     /// Requests depend on each other.
     #[error("these requests wait for each other: {0}")]
     DependencyCycle(String),
+    /// A stage needs more memory than the reconciliation has reserved.
+    #[error(
+        "the {stage} would take more memory than one namespace may use at a time ({} MiB); make it smaller, or ask the \
+         administrator for more (`memory` of the controller's chart)", .share >> 20
+    )]
+    Memory {
+        /// Which.
+        stage: &'static str,
+        /// The most that a namespace may have, in bytes.
+        share: u64,
+    },
     /// Another request owns the release.
     #[error("release {release} belongs to HelmRequest {owner}; give one of them another releaseName")]
     OwnedByAnother {
@@ -53,6 +64,22 @@ pub enum Error {
         release: String,
         /// Why.
         source: Box<Error>,
+    },
+    /// The kubeconfig of a release names another API server than it did, and the release is not there.
+    #[error(
+        "release {release} is in the cluster at {before}, and kubeConfig Secret {secret} leads to {now} now; let it lead to \
+         {before} again, name another Secret for the other cluster, or leave the release as it is with the annotation \
+         {DELETION_POLICY_ANNOTATION}: {ORPHAN}"
+    )]
+    ClusterChanged {
+        /// The release.
+        release: String,
+        /// The Secret.
+        secret: String,
+        /// The API server of the release.
+        before: String,
+        /// The API server of the kubeconfig.
+        now: String,
     },
     /// An operation of the library failed.
     #[error("{0}")]
@@ -77,10 +104,12 @@ impl Error {
             Error::KubeConfig(_) => "KubeConfigFailed",
             Error::Values(_) => "ValuesFailed",
             Error::Plan(_) => "PlanFailed",
+            Error::Memory { .. } => "MemoryLimitExceeded",
             Error::DependencyNotReady { .. } => "DependencyNotReady",
             Error::DependencyCycle(_) => "DependencyCycle",
             Error::OwnedByAnother { .. } => "OwnedByAnotherRequest",
             Error::FormerRelease { .. } => "UninstallFailed",
+            Error::ClusterChanged { .. } => "ClusterChanged",
             Error::Operation(_) | Error::Cluster(_) => "ReconcileError",
         }
     }
@@ -90,9 +119,10 @@ impl Error {
         match self {
             Error::InvalidSpec(_) => "spec",
             Error::Chart(_) => "chart",
-            Error::KubeConfig(_) => "kubeConfig",
+            Error::KubeConfig(_) | Error::ClusterChanged { .. } => "kubeConfig",
             Error::Values(_) => "values",
             Error::Plan(_) => "plan",
+            Error::Memory { stage, .. } => stage,
             Error::DependencyNotReady { .. } | Error::DependencyCycle(_) => "dependencies",
             Error::FormerRelease { .. } => "uninstall",
             Error::OwnedByAnother { .. } | Error::Operation(_) | Error::Cluster(_) => "reconcile",

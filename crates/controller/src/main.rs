@@ -75,6 +75,9 @@ async fn run(mut args: Args, mut stopped: watch::Receiver<bool>, log: &Log) -> R
         let name = Options::lease_name(&args.options.selector);
         LeaderElection::new(&args.lease_namespace, name, &args.options.identity)
     });
+    if let Some(memory) = args.memory.or_else(memory_of_container) {
+        args.options.memory = memory;
+    }
     let health = Health::default();
     let listener = tokio::net::TcpListener::bind(&args.metrics_address).await;
     let listener = listener.with_context(|| format!("cannot listen at {}", args.metrics_address))?;
@@ -84,6 +87,16 @@ async fn run(mut args: Args, mut stopped: watch::Receiver<bool>, log: &Log) -> R
     };
     pintle_controller::run(cluster, args.options, health, Arc::clone(log), stop).await?;
     Ok(())
+}
+
+/// Five eighths of the memory limit of this container, if it has one. The rest is for what all reconciliations share: watches, caches
+/// and the program itself.
+fn memory_of_container() -> Option<u64> {
+    let files = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
+    let limit = files.iter().find_map(|file| std::fs::read_to_string(file).ok())?;
+    // Without a limit, it is `max`, or more than any machine has.
+    let limit: u64 = limit.trim().parse().ok().filter(|limit| *limit < 1 << 50)?;
+    Some((limit / 8 * 5).max(pintle_controller::args::MIN_MEMORY))
 }
 
 /// How much longer than its graceful shutdown the process may take: to record what was cancelled, and to give up the lease.

@@ -1,12 +1,14 @@
 //! Collects what an operation reports, for the status of a request and the log of the controller.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use pintle::cluster::logs::LogSource;
 use pintle::{MessageKind, ObjectProgress, Progress, Reporter};
 use pintle_tree::LogLine;
 
 use crate::conditions::truncated;
+use crate::memory::Reservation;
 
 /// How many lines of hook logs are kept.
 const MAX_LINES: usize = 20;
@@ -23,9 +25,16 @@ pub(crate) struct Collected {
     hook_logs: VecDeque<String>,
     /// The unfinished line of each container.
     partial: BTreeMap<String, Vec<u8>>,
+    /// What is given back when the size of the release is known.
+    memory: Option<Arc<Reservation>>,
 }
 
 impl Collected {
+    /// For an operation that has reserved memory.
+    pub(crate) fn with_memory(memory: Option<Arc<Reservation>>) -> Collected {
+        Collected { memory, ..Collected::default() }
+    }
+
     /// An object that is not ready, with the reason.
     pub(crate) fn blocking_object(&self) -> Option<String> {
         let (object, why) = self.waiting.first_key_value()?;
@@ -57,6 +66,11 @@ impl Reporter for Collected {
         match progress {
             // The error is reported with the condition.
             Progress::Message(message) if message.kind != MessageKind::Failure => self.log.push(message.line),
+            Progress::Rendered { bytes } => {
+                if let Some(memory) = &self.memory {
+                    memory.shrink_to_rendered(bytes);
+                }
+            }
             Progress::Readiness(object) => self.object_progress(&object),
             Progress::HookLog { source, bytes } => self.hook_log(&source, &bytes),
             _ => {}

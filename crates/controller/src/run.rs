@@ -31,6 +31,7 @@ use crate::address::AddressRules;
 use crate::charts::Charts;
 use crate::fair_queue::FairQueue;
 use crate::leader::{Candidate, LeaderElection, Leadership};
+use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::reconcile::{ClusterCache, Log, Reconciler};
 use crate::request::{ArchiveKind, FINALIZER, HelmRequest, RequestHead, Undecodable, WATCH_LABEL};
@@ -43,6 +44,9 @@ const CHART_MAX_AGE: Duration = Duration::from_secs(60);
 
 /// How long discovery is cached: charts see new kinds in `.Capabilities` after that at the latest.
 pub(crate) const DISCOVERY_MAX_AGE: Duration = Duration::from_secs(60);
+
+/// How much memory reconciliations may use together, if nothing else is known.
+const DEFAULT_MEMORY: u64 = 1 << 30;
 
 /// How long giving up the leader's lease may take.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -60,6 +64,8 @@ pub struct Options {
     pub concurrent_per_namespace: u16,
     /// The service account for requests that name none; the controller's own rights if empty.
     pub default_service_account: String,
+    /// How much memory reconciliations may use together, in bytes.
+    pub memory: u64,
     /// How much intervals vary, in percent.
     pub jitter: u8,
     /// How often a dependency that is not ready is checked.
@@ -93,6 +99,7 @@ impl Default for Options {
             concurrent: 10,
             concurrent_per_namespace: 0,
             default_service_account: "default".to_owned(),
+            memory: DEFAULT_MEMORY,
             jitter: 5,
             requeue_dependency: Duration::from_secs(30),
             graceful_shutdown: Duration::from_secs(600),
@@ -228,6 +235,7 @@ fn reconciler(
     log: &Log,
     cancel: &Cancel,
 ) -> Reconciler {
+    let memory = Memory::new(options.memory);
     Reconciler {
         cluster: cluster.clone(),
         charts: Charts::new(
@@ -235,7 +243,8 @@ fn reconciler(
             options.proxies.clone(),
             options.addresses.clone(),
             CHART_MAX_AGE,
-        ),
+        )
+        .with_memory(&memory),
         value_files: ValueFiles::new(options.proxies.clone(), options.addresses.clone()),
         clusters: ClusterCache::new(options.addresses.clone()),
         clock: Arc::new(SystemClock),
@@ -244,6 +253,7 @@ fn reconciler(
         jitter: options.jitter,
         requeue_dependency: options.requeue_dependency,
         cancel: cancel.clone(),
+        memory,
         metrics: Arc::clone(metrics),
         log: Arc::clone(log),
     }

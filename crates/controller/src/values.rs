@@ -9,6 +9,7 @@ use pintle_tree::redact::redacted;
 use pintle_tree::{Map, Node, json, merge, set};
 
 use crate::error::{Error, Result};
+use crate::memory::StageLimits;
 use crate::request::{ArchiveKind, HelmRequest, ValuesReference};
 use crate::value_files::ValueFiles;
 
@@ -23,6 +24,7 @@ pub(crate) async fn compose(
     cluster: &Cluster,
     files: &ValueFiles,
     request: &HelmRequest,
+    limits: StageLimits,
 ) -> Result<Map<Node>> {
     let mut sources = Vec::new();
     let mut total = 0;
@@ -33,10 +35,12 @@ pub(crate) async fn compose(
         };
         let Some(bytes) = found else { continue };
         total = add_size(total, bytes.len())?;
+        check_memory(total, limits)?;
         sources.push((reference.clone(), bytes));
     }
     let inline = serde_json::to_vec(&request.spec.values);
     let inline = inline.map_err(|error| Error::Values(format!("spec.values: {error}")))?;
+    check_memory(total.saturating_add(inline.len()), limits)?;
     // Megabytes of YAML take a while, in which other requests go on.
     let merged = tokio::task::spawn_blocking(move || merge_all(&sources, &inline)).await;
     merged.unwrap_or_else(|_| Err(Error::Values("the values cannot be read".to_owned())))
@@ -49,6 +53,13 @@ fn add_size(total: usize, size: usize) -> Result<usize> {
         _ => {
             Err(Error::Values(format!("valuesFrom: the values have more than {MAX_SOURCES} bytes together")))
         }
+    }
+}
+
+fn check_memory(total: usize, limits: StageLimits) -> Result<()> {
+    match total as u64 <= limits.values() {
+        true => Ok(()),
+        false => Err(Error::Memory { stage: "values", share: limits.0 }),
     }
 }
 

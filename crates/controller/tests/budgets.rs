@@ -10,7 +10,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use pintle::cluster::Cluster;
-use pintle_controller::{AddressRules, Health, Options};
+use pintle_controller::{AddressRules, Health, Memory, Options};
 use serde_json::json;
 
 use crate::process::{start, start_on, until};
@@ -142,6 +142,90 @@ async fn one_namespace_cannot_take_all_workers() {
             pending += test.versions(&format!("r{number}")).await.len();
         }
         pending == 2
+    })
+    .await;
+    test.apply(&format!(
+        "apiVersion: v1\nkind: Namespace\nmetadata: {{name: other}}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: web-chart, namespace: other}}\nbinaryData: {{chart.tgz: {archive}}}\n---\napiVersion: helm.sh/v3\nkind: HelmRequest\nmetadata: {{name: web, namespace: other}}\nspec: {{chart: {{archive: {{kind: ConfigMap, name: web-chart}}}}, values: {{text: one}}}}\n"
+    ))
+    .await;
+    until("the other namespace is served", async || {
+        let id = pintle::objects::ObjectId::new("helm.sh/v3", "HelmRequest", "other", "web");
+        let found = test.cluster.get(&id).await.unwrap().unwrap();
+        found.text(&["status", "phase"]) == "Ready"
+    })
+    .await;
+    running.stop().await;
+}
+
+/// A template of about this many bytes of objects.
+fn large(bytes: usize) -> String {
+    format!(
+        "{{{{ range until {} }}}}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: '{{{{ $.Release.Name }}}}-{{{{ . }}}}'}}\ndata: {{text: {{{{ repeat 20000 \"x\" }}}}}}\n{{{{ end }}}}\n",
+        bytes / 20_000
+    )
+}
+
+#[tokio::test]
+async fn all_reconciliations_together_have_a_limit_of_memory() {
+    let test = TestCluster::new().await;
+    let (mut controller, _) = test.controller();
+    // Of 64 MiB a namespace may have 32, which is enough for a mebibyte of objects; it begins with 8.
+    controller.memory = Memory::new(64 << 20);
+    let chart = async |name: &str, bytes: usize| {
+        test.chart("1.0.0", &[("templates/all.yaml", &large(bytes))]).await;
+        test.request(name, "values: {}").await;
+        test.reconcile(&controller, name).await;
+        test.ready(name).await
+    };
+    let (is_ready, _, message) = chart("small", 40_000).await;
+    assert!(is_ready, "{message}");
+    let (is_ready, _, message) = chart("growing", 700_000).await;
+    assert!(is_ready, "{message}");
+    assert_eq!(test.versions("growing").await.len(), 1, "the tries with too little leave nothing behind");
+    let (is_ready, reason, message) = chart("large", 1_400_000).await;
+    assert!(!is_ready && reason == "InstallFailed" && message.contains("render limit reached"), "{message}");
+    // Values and the chart itself count, too.
+    test.chart("1.0.0", &[("templates/all.yaml", TEMPLATE), ("files/a", &"x".repeat(9 << 20))]).await;
+    test.request("archive", "values: {text: one}").await;
+    test.reconcile(&controller, "archive").await;
+    let (_, reason, message) = test.ready("archive").await;
+    assert_eq!(reason, "MemoryLimitExceeded", "{message}");
+    assert!(
+        message.starts_with("the chart would take more memory") && message.contains("32 MiB"),
+        "{message}"
+    );
+    test.chart("1.0.0", TEMPLATES).await;
+    let values = format!("values: {{text: one, other: {}}}", "y".repeat(1_100_000));
+    test.request("values", &values).await;
+    test.reconcile(&controller, "values").await;
+    let (_, reason, message) = test.ready("values").await;
+    assert_eq!(reason, "MemoryLimitExceeded", "{message}");
+    assert!(message.starts_with("the values would take"), "{message}");
+    // What they had reserved is there for the next one.
+    let (is_ready, _, message) = chart("last", 700_000).await;
+    assert!(is_ready, "{message}");
+}
+
+#[tokio::test]
+async fn one_namespace_cannot_have_all_memory() {
+    let test = TestCluster::new().await;
+    // Large enough to need all that a namespace may have, and never ready.
+    let never = NEVER_READY.replace("{name: never}", "{name: '{{ .Release.Name }}'}");
+    let template = format!("{never}\n---\n{}", large(700_000));
+    test.chart("1.0.0", &[("templates/all.yaml", &template)]).await;
+    let archive = STANDARD.encode(test.archive("1.0.0", TEMPLATES));
+    for number in 0..4 {
+        let spec = format!("releaseName: r{number}\ntimeout: 10h");
+        test.request(&format!("slow{number}"), &spec).await;
+    }
+    let options = Options { concurrent: 8, memory: 64 << 20, ..Options::default() };
+    let running = start(&test, "a", options);
+    until("some of them wait for their release", async || {
+        let mut pending = 0;
+        for number in 0..4 {
+            pending += test.versions(&format!("r{number}")).await.len();
+        }
+        pending >= 2
     })
     .await;
     test.apply(&format!(

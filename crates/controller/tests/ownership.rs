@@ -125,6 +125,62 @@ async fn a_former_release_that_cannot_be_reached_is_named_and_can_be_left() {
 }
 
 #[tokio::test]
+async fn a_kubeconfig_that_leads_to_another_cluster_does_not_orphan_the_release() {
+    let test = TestCluster::new().await;
+    let (first, second) = (TestCluster::new().await, TestCluster::new().await);
+    let (controller, _) = test.controller();
+    let servers = [serve(&first.api).await, serve(&second.api).await];
+    test.apply(&kubeconfig_secret("remote", &servers[0])).await;
+    test.request("web", "kubeConfig: {secretRef: {name: remote}}\nvalues: {text: one}").await;
+    test.until_ready(&controller, "web").await;
+    test.apply(&kubeconfig_secret("remote", &servers[1])).await;
+    test.reconcile(&controller, "web").await;
+    let (is_ready, reason, message) = test.ready("web").await;
+    assert_eq!((is_ready, reason.as_str()), (false, "ClusterChanged"));
+    for part in ["default/web", "Secret remote", &servers[0], &servers[1], "helm.sh/deletion-policy: orphan"]
+    {
+        assert!(message.contains(part), "no {part} in {message}");
+    }
+    assert_eq!(second.text("web").await, None, "one request does not have two releases");
+    // Neither a deletion nor another location forgets it.
+    test.request("web", "releaseName: new\nvalues: {text: one}").await;
+    test.reconcile(&controller, "web").await;
+    let (_, reason, message) = test.ready("web").await;
+    assert!(reason == "UninstallFailed" && message.contains(&servers[0]), "{reason}: {message}");
+    test.delete("helm.sh/v3", "HelmRequest", "web").await;
+    test.reconcile(&controller, "web").await;
+    let (_, reason, message) = test.ready("web").await;
+    assert!(reason == "UninstallFailed" && message.contains(&servers[0]), "{reason}: {message}");
+    assert_eq!(first.text("web").await.as_deref(), Some("one"));
+    test.apply(&kubeconfig_secret("remote", &servers[0])).await;
+    test.reconcile(&controller, "web").await;
+    assert!(test.read("web").await.is_none());
+    assert_eq!((first.versions("web").await, first.text("web").await), (vec![], None));
+}
+
+#[tokio::test]
+async fn a_cluster_may_have_another_address_and_a_release_may_be_left_in_another_one() {
+    let test = TestCluster::new().await;
+    let (first, second) = (TestCluster::new().await, TestCluster::new().await);
+    let (controller, _) = test.controller();
+    test.apply(&kubeconfig_secret("remote", &serve(&first.api).await)).await;
+    test.request("web", "kubeConfig: {secretRef: {name: remote}}\nvalues: {text: one}").await;
+    test.until_ready(&controller, "web").await;
+    // The same cluster at another port.
+    test.apply(&kubeconfig_secret("remote", &serve(&first.api).await)).await;
+    test.request("web", "kubeConfig: {secretRef: {name: remote}}\nvalues: {text: two}").await;
+    test.until_ready(&controller, "web").await;
+    assert_eq!(first.text("web").await.as_deref(), Some("two"));
+    test.apply(&kubeconfig_secret("remote", &serve(&second.api).await)).await;
+    test.annotate("web", &[("helm.sh/deletion-policy", "orphan")]).await;
+    test.until_ready(&controller, "web").await;
+    assert_eq!(
+        (first.text("web").await.as_deref(), second.text("web").await.as_deref()),
+        (Some("two"), Some("two"))
+    );
+}
+
+#[tokio::test]
 async fn an_adopted_release_goes_with_the_request() {
     let test = TestCluster::new().await;
     let (controller, _) = test.controller();

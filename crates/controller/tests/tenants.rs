@@ -172,3 +172,21 @@ async fn what_was_fetched_for_one_is_not_given_to_another_who_knows_its_digest()
     test.reconcile(&controller, "guesser").await;
     assert_eq!(test.ready("guesser").await.1, "ValuesFailed");
 }
+
+#[tokio::test]
+async fn a_schema_does_not_tell_which_files_the_controller_has() {
+    let test = TestCluster::new().await;
+    let (controller, _) = test.controller();
+    let mut messages = Vec::new();
+    for file in [concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"), "/no/such/file.json"] {
+        let schema = format!("{{\"$ref\": \"file://{file}\"}}");
+        test.chart("1.0.0", &[("templates/all.yaml", TEMPLATE), ("values.schema.json", &schema)]).await;
+        test.request("web", "values: {text: one}").await;
+        test.reconcile(&controller, "web").await;
+        let (_, reason, message) = test.ready("web").await;
+        assert_eq!(reason, "InstallFailed", "{message}");
+        assert!(message.contains(file), "{message}");
+        messages.push(message.replace(file, "FILE"));
+    }
+    assert_eq!(messages[0], messages[1], "the error does not depend on whether the file exists");
+}

@@ -9,6 +9,9 @@ use crate::value::Value;
 /// Go's limit on nested template calls, which its message names.
 pub(crate) const GO_DEPTH: usize = 100_000;
 
+/// How the text of an error begins that says that a limit is reached.
+pub const LIMIT_REACHED: &str = "render limit reached: ";
+
 /// The limits of one render.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -159,16 +162,16 @@ impl Fuel {
         let Limits { steps, output_bytes, .. } = self.limits;
         match self.exceeded {
             Some(ExceededLimit::Output) => {
-                format!("render limit reached: more than {output_bytes} bytes of output")
+                format!("{LIMIT_REACHED}more than {output_bytes} bytes of output")
             }
             Some(ExceededLimit::Memory) => {
                 let bytes = output_bytes.saturating_mul(2);
-                format!("render limit reached: functions made more than {bytes} bytes")
+                format!("{LIMIT_REACHED}functions made more than {bytes} bytes")
             }
             Some(ExceededLimit::Text) => {
-                format!("render limit reached: a text of more than {MAX_BYTES} bytes")
+                format!("{LIMIT_REACHED}a text of more than {MAX_BYTES} bytes")
             }
-            _ => format!("render limit reached: more than {steps} steps"),
+            _ => format!("{LIMIT_REACHED}more than {steps} steps"),
         }
     }
 

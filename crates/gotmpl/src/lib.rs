@@ -42,7 +42,7 @@ mod walk;
 
 pub use error::{Error, ErrorKind};
 pub use exec::Exec;
-pub use fuel::{Fuel, Limits};
+pub use fuel::{Fuel, LIMIT_REACHED, Limits};
 pub use function::{Args, Body, CallError, CallResult, Function, Functions, HostBody, MapMethods, Type};
 pub use object::{Encoded, Method, Object};
 pub use set::{Set, SourceCache};

@@ -150,7 +150,8 @@ pub use log_writers::LogWriters;
 #[cfg(feature = "cluster")]
 pub use object_selector::{ObjectPatterns, ObjectSelector};
 pub use options::{
-    CrdPolicy, DeployOptions, DryRun, HookLogs, Method, MethodChoice, RenderOptions, WaitStrategy,
+    CrdPolicy, DeployOptions, DryRun, HookLogs, Method, MethodChoice, RenderOptions, TemplateLimits,
+    WaitStrategy,
 };
 pub use post_render::{PostRenderOptions, PostRenderStrategy, PostRenderer};
 #[cfg(feature = "cluster")]

@@ -91,6 +91,7 @@ fn target(
     };
     let mut target = Target::offline(release, capabilities(facts));
     target.dns = options.dns;
+    target.limits = options.limits;
     if let Some(misses) = misses {
         target.lookup = Arc::new(LiveLookup {
             cluster: session.cluster.clone(),
@@ -207,7 +208,10 @@ pub(crate) async fn prepare(
     let prepared = render(chart, user, target, rules, &session.events, reporter).await;
     let misses = std::mem::take(&mut *misses.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
     misses.iter().for_each(|miss| miss.report(reporter));
-    Ok((session, prepared?))
+    let prepared = prepared?;
+    let bytes = prepared.files.iter().map(|(_, text)| text.len()).sum();
+    reporter.report(Progress::Rendered { bytes });
+    Ok((session, prepared))
 }
 
 /// Lets the session know the kinds that the CRDs of a chart will bring.

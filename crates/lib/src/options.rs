@@ -20,6 +20,9 @@ use crate::post_render::PostRenderOptions;
 use crate::prepare::PrepareOptions;
 use crate::{RecordObjects, SchemaLoader};
 
+/// What the templates of a chart may take: steps, bytes of output, and nested calls.
+pub type TemplateLimits = pintle_render::Limits;
+
 /// How a chart is rendered.
 #[derive(Clone, Debug)]
 pub struct RenderOptions {
@@ -43,6 +46,8 @@ pub struct RenderOptions {
     pub record_objects: RecordObjects,
     /// Programs that change the rendered objects (`--post-renderer`).
     pub post_render: PostRenderOptions,
+    /// The work and the output that the templates of a chart may take for a release in a cluster.
+    pub limits: TemplateLimits,
 }
 
 impl Default for RenderOptions {
@@ -58,6 +63,7 @@ impl Default for RenderOptions {
             images: None,
             record_objects: RecordObjects::default(),
             post_render: PostRenderOptions::default(),
+            limits: TemplateLimits::default(),
         }
     }
 }

@@ -13,6 +13,12 @@ pub enum Progress {
     /// The operation enters a stage.
     #[cfg(feature = "cluster")]
     Stage(Stage),
+    /// The chart of a release is rendered; nothing is written yet, but for CRDs.
+    #[cfg(feature = "cluster")]
+    Rendered {
+        /// The size of all files that it was rendered to.
+        bytes: usize,
+    },
     /// A step that is done, as a sentence for users.
     Step(String),
     /// A warning, or a message of Helm.

@@ -13,12 +13,19 @@ type Fetch = dyn Fn(&str) -> Result<Vec<u8>, String> + Send + Sync;
 #[derive(Clone, Default)]
 pub struct SchemaLoader {
     fetch: Option<Arc<Fetch>>,
+    hides_files: bool,
 }
 
 impl SchemaLoader {
+    /// Loads nothing, and does not say which files exist: for programs whose errors are read by authors of charts on other
+    /// machines.
+    pub fn isolated() -> SchemaLoader {
+        SchemaLoader { hides_files: true, ..SchemaLoader::default() }
+    }
+
     /// Calls `fetch` for `http:` and `https:` URLs; it returns the text of the schema, or the reason why there is none.
     pub fn new(fetch: impl Fn(&str) -> Result<Vec<u8>, String> + Send + Sync + 'static) -> SchemaLoader {
-        SchemaLoader { fetch: Some(Arc::new(fetch)) }
+        SchemaLoader { fetch: Some(Arc::new(fetch)), ..SchemaLoader::default() }
     }
 
     /// Loads the schema at a URL. Files are refused: a chart could name any file of the user, and learn its content by
@@ -32,8 +39,13 @@ impl SchemaLoader {
                 }
             };
         }
-        match fs::symlink_metadata(location) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+        // Not even asked for when it does not matter: that takes time, which tells something as well.
+        let found = match self.hides_files {
+            true => Err(io::ErrorKind::NotFound.into()),
+            false => fs::symlink_metadata(location),
+        };
+        match found {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !self.hides_files => {
                 Err(go_error_text(Path::new(location), &error))
             }
             _ => {
@@ -64,5 +76,8 @@ mod tests {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
         assert!(loader.load(file).unwrap_err().contains("outside the chart"));
         assert_eq!(loader.load("/no/such").unwrap_err(), "open /no/such: no such file or directory");
+        let isolated = SchemaLoader::isolated();
+        assert_eq!(isolated.load("/no/such"), isolated.load(file));
+        assert!(isolated.load(url).unwrap_err().contains("not fetched over the network"));
     }
 }

@@ -99,6 +99,8 @@ pub struct PreservedFields {
     pub no_chart: bool,
     /// The chart has no metadata.
     pub no_metadata: bool,
+    /// There is no namespace; the version has that of its store.
+    pub no_namespace: bool,
     /// An unknown status; used only while the status is [`Status::Unknown`].
     pub status: Option<String>,
     /// `info.resources`.
@@ -128,6 +130,14 @@ impl ReleaseVersion {
             preserved.status = None;
             // With a status of our own, the record is regular again.
             preserved.no_info = false;
+        }
+    }
+
+    /// Sets the namespace in which a record without one was found. Rewriting the record does not add it, as in Helm.
+    pub fn complete_namespace(&mut self, namespace: &str) {
+        if self.namespace.is_empty() {
+            namespace.clone_into(&mut self.namespace);
+            self.preserved.get_or_insert_default().no_namespace = true;
         }
     }
 

@@ -73,6 +73,11 @@ impl Error {
         Error::Template { text, helm_3_text, message, frames: frames(&error) }
     }
 
+    /// Whether the templates needed more than [`crate::Target::limits`] allow.
+    pub fn exceeds_limits(&self) -> bool {
+        matches!(self, Error::Template { text, .. } if text.contains(pintle_gotmpl::LIMIT_REACHED))
+    }
+
     /// The text that Helm 3 has for this error.
     pub fn helm_3_text(&self) -> String {
         match self {

@@ -499,9 +499,7 @@ impl Store for SqlStore {
             let labels = self.labels(&key, namespace).await.map_err(failed())?;
             let mut version = decoded.map_err(|source| StoreError::Unreadable { key, source })?;
             version.labels = labels;
-            if version.namespace.is_empty() {
-                namespace.clone_into(&mut version.namespace);
-            }
+            version.complete_namespace(namespace);
             Ok(Some(version))
         })
     }

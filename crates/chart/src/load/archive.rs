@@ -32,12 +32,35 @@ const DEFER_CRD_SIZE: u64 = 16 * 1024;
 /// The remaining decompressed size.
 pub(super) struct Budget {
     bytes: u64,
+    /// The size that a caller allows, if it is less than ours.
+    limit: Option<u64>,
+    is_exceeded: bool,
 }
 
 impl Budget {
     /// The budget for all archives inside a chart together.
     pub(super) fn nested() -> Self {
-        Budget { bytes: MAX_NESTED_SIZE }
+        Budget { bytes: MAX_NESTED_SIZE, limit: None, is_exceeded: false }
+    }
+
+    /// The budget for an archive and all archives inside.
+    pub(super) fn within(limit: u64) -> Self {
+        Budget { bytes: limit.min(MAX_NESTED_SIZE), limit: Some(limit), is_exceeded: false }
+    }
+
+    /// Whether there was less than the limits of Helm and ours allow.
+    pub(super) fn is_exceeded(&self) -> bool {
+        self.is_exceeded
+    }
+
+    /// How much the next archive may have; more is an error.
+    fn next(&self) -> u64 {
+        self.limit.map_or(MAX_CHART_SIZE, |_| self.bytes.min(MAX_CHART_SIZE))
+    }
+
+    fn exceeded(&mut self) -> ArchiveError {
+        self.is_exceeded = self.limit.is_some();
+        ArchiveError::TooLarge(self.limit.unwrap_or(MAX_NESTED_SIZE))
     }
 }
 
@@ -46,7 +69,7 @@ impl Budget {
 /// # Errors
 /// When the data is corrupt, a path escapes the chart, a limit is exceeded, or there are no files.
 pub fn read_archive(stream: impl Into<Str>) -> Result<Vec<File>, ArchiveError> {
-    read_archive_within(&stream.into(), &mut Budget { bytes: u64::MAX })
+    read_archive_within(&stream.into(), &mut Budget { bytes: u64::MAX, ..Budget::nested() })
 }
 
 /// Like [`read_archive`], deducting the decompressed size from `budget`.
@@ -54,12 +77,15 @@ pub(super) fn read_archive_within(stream: &Str, budget: &mut Budget) -> Result<V
     let mut tar = open(stream)?;
     let mut found = Vec::new();
     // The files become slices of this buffer. Excess capacity is virtual memory only.
-    let mut text = Vec::with_capacity(guess(stream));
+    let mut text = Vec::with_capacity(guess(stream).min(budget.next() as usize));
     let mut late_size = 0;
     let mut remaining = MAX_CHART_SIZE;
     while let Some((name, entry)) = next_file(&mut tar)? {
         if entry.size > remaining {
             return Err(ArchiveError::TooLarge(MAX_CHART_SIZE));
+        }
+        if tar.position() + entry.size > budget.next() && budget.next() < MAX_CHART_SIZE {
+            return Err(budget.exceeded());
         }
         let position = tar.position();
         let late = is_deferred(&name, &entry);
@@ -81,7 +107,7 @@ pub(super) fn read_archive_within(stream: &Str, budget: &mut Budget) -> Result<V
         }
         found.push(ArchiveFile { name, modified: entry.modified, late, range });
     }
-    budget.bytes = budget.bytes.checked_sub(tar.position()).ok_or(ArchiveError::TooLarge(MAX_NESTED_SIZE))?;
+    budget.bytes = budget.bytes.checked_sub(tar.position()).ok_or_else(|| budget.exceeded())?;
     let text = Str::from(text);
     let packed = (late_size > 0).then(|| Arc::new(Packed::new(stream.clone(), unpack_deferred)));
     let file = |found: ArchiveFile| File {
@@ -295,5 +321,27 @@ mod tests {
         }
         assert_eq!(read_archive(zipped(b"")).expect_err("empty"), ArchiveError::Empty);
         assert_eq!(read_archive(zipped(&[b'x'; 512])).expect_err("no tar"), ArchiveError::TarHeader);
+    }
+
+    #[test]
+    fn an_archive_can_have_a_smaller_limit_than_helm_s() {
+        let inner = archive(&[
+            ("in/Chart.yaml", b"name: in\nversion: 1.0.0\napiVersion: v2\n"),
+            ("in/a", &[b'x'; 60_000]),
+        ]);
+        let outer = archive(&[
+            ("out/Chart.yaml", b"name: out\nversion: 1.0.0\napiVersion: v2\n"),
+            ("out/charts/in-1.0.0.tgz", &inner),
+            ("out/b", &[b'y'; 30_000]),
+        ]);
+        let load = |limit: u64| {
+            crate::load_archive_within(outer.clone(), limit, &mut Vec::new()).expect("it is a good archive")
+        };
+        assert_eq!(load(1 << 20).map(|chart| chart.subcharts.len()), Some(1));
+        for limit in [0, 1_000, 20_000, 60_000, 90_000] {
+            assert!(load(limit).is_none(), "{limit}: the archive and what is in it count together");
+        }
+        let broken = crate::load_archive_within(zipped(b"no tar"), 1 << 20, &mut Vec::new());
+        assert!(broken.is_err(), "what is wrong with an archive is an error");
     }
 }

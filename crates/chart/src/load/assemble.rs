@@ -25,6 +25,16 @@ impl<'a> Assembler<'a> {
         Assembler { log, depth: 0, budget: Budget::nested() }
     }
 
+    /// With what is left of a budget.
+    pub(super) fn within(budget: Budget, log: &'a mut Vec<LogLine>) -> Self {
+        Assembler { log, depth: 0, budget }
+    }
+
+    /// Whether the budget was too small.
+    pub(super) fn is_exceeded(&self) -> bool {
+        self.budget.is_exceeded()
+    }
+
     /// Assembles one chart.
     pub(super) fn chart(&mut self, files: Vec<File>) -> Result<Chart> {
         let mut chart = Chart::default();

@@ -18,8 +18,9 @@ use crate::decode::{Decoder, read_tree};
 use crate::error::{ArchiveError, Error, FileError, Result, file_error};
 use crate::metadata::{OBJECT_V3, V1, V2, V3};
 use crate::{Chart, File};
-use pintle_tree::LogLine;
+use pintle_tree::{LogLine, Str};
 
+use archive::{Budget, read_archive_within};
 pub use archive::{MAX_CHART_SIZE, read_archive};
 use assemble::Assembler;
 pub use directory::read_folder;
@@ -55,14 +56,25 @@ pub fn load_dir(path: &Path, log: &mut Vec<LogLine>) -> Result<Chart> {
 /// # Errors
 /// Like [`load`].
 pub fn load_file(path: &Path, log: &mut Vec<LogLine>) -> Result<Chart> {
-    let data = open_archive(path)?;
-    let files = read_archive(data).map_err(|error| match error {
+    let files = read_archive(open_archive(path)?).map_err(|error| file_archive_error(path, error))?;
+    check_chart_file(&files)?;
+    assemble(files, log).map_err(|error| with_file_name(path, error))
+}
+
+/// As [`load_file`], for an archive that takes at most `limit` bytes when it and the archives inside are decompressed; `None`
+/// when that is not enough.
+///
+/// # Errors
+/// Like [`load`].
+pub fn load_file_within(path: &Path, limit: u64, log: &mut Vec<LogLine>) -> Result<Option<Chart>> {
+    load_within(open_archive(path)?.into(), limit, |error| file_archive_error(path, error), log)
+}
+
+fn file_archive_error(path: &Path, error: ArchiveError) -> Error {
+    match error {
         ArchiveError::GzipHeader => with_file_name(path, error.into()),
         _ => Error::UnreadableArchive(error),
-    })?;
-    let chart_file = files.iter().find(|file| file.name == "Chart.yaml").ok_or(Error::UndetectableArchive)?;
-    check_api_version(&chart_file.data)?;
-    assemble(files, log).map_err(|error| with_file_name(path, error))
+    }
 }
 
 /// Loads a chart archive from a stream.
@@ -75,15 +87,55 @@ pub fn load_archive(stream: impl Read, log: &mut Vec<LogLine>) -> Result<Chart> 
         .take(MAX_CHART_SIZE)
         .read_to_end(&mut data)
         .map_err(|error| Error::message(format!("unable to load chart archive: {error}")))?;
-    let files = read_archive(data).map_err(|error| match error {
+    let files = read_archive(data).map_err(stream_error)?;
+    check_chart_file(&files)?;
+    assemble(files, log)
+}
+
+/// As [`load_archive`], for an archive that takes at most `limit` bytes when it and the archives inside are decompressed;
+/// `None` when that is not enough.
+///
+/// # Errors
+/// Like [`load`].
+pub fn load_archive_within(
+    data: impl Into<Str>,
+    limit: u64,
+    log: &mut Vec<LogLine>,
+) -> Result<Option<Chart>> {
+    load_within(data.into(), limit, stream_error, log)
+}
+
+fn load_within(
+    data: Str,
+    limit: u64,
+    archive_error: impl FnOnce(ArchiveError) -> Error,
+    log: &mut Vec<LogLine>,
+) -> Result<Option<Chart>> {
+    let mut budget = Budget::within(limit);
+    let files = match read_archive_within(&data, &mut budget) {
+        Err(_) if budget.is_exceeded() => return Ok(None),
+        files => files.map_err(archive_error)?,
+    };
+    check_chart_file(&files)?;
+    let mut assembler = Assembler::within(budget, log);
+    match assembler.chart(files) {
+        Err(_) if assembler.is_exceeded() => Ok(None),
+        chart => chart.map(Some),
+    }
+}
+
+fn stream_error(error: ArchiveError) -> Error {
+    match error {
         ArchiveError::GzipHeader => {
             Error::message(format!("stream does not appear to be a valid chart file (details: {error})"))
         }
         _ => Error::message(format!("unable to load chart archive: {error}")),
-    })?;
+    }
+}
+
+fn check_chart_file(files: &[File]) -> Result<()> {
     let chart_file = files.iter().find(|file| file.name == "Chart.yaml").ok_or(Error::UndetectableArchive)?;
-    check_api_version(&chart_file.data)?;
-    assemble(files, log)
+    check_api_version(&chart_file.data)
 }
 
 /// Loads the chart at `path` whatever its `apiVersion`, as Helm's dependency and lint commands do.

@@ -56,6 +56,16 @@ impl Parsed {
         self.given.iter().any(|(flag, _)| flag.name == name)
     }
 
+    /// Whether the flag with this name was set to nothing: `--flag=` or an empty variable of the shell.
+    pub(crate) fn is_empty(&self, name: &str) -> bool {
+        let values = self.given.iter().filter(|(flag, _)| flag.name == name).map(|(_, value)| value);
+        values.into_iter().all(|value| match value {
+            Value::Text(text) => text.is_empty(),
+            Value::List(list) => list.iter().all(String::is_empty),
+            _ => false,
+        })
+    }
+
     fn value<T>(&self, name: Name<T>) -> Option<&Value> {
         self.given.iter().find(|(flag, _)| flag.name == name.as_str()).map(|(_, value)| value)
     }

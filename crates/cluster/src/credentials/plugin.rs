@@ -26,6 +26,13 @@ pub(crate) struct Credential {
     pub(crate) expires: Option<Timestamp>,
 }
 
+impl Credential {
+    /// Whether it is the same token and certificate, until whenever.
+    pub(crate) fn is_same(&self, other: &Credential) -> bool {
+        self.token == other.token && self.certificate == other.certificate
+    }
+}
+
 /// Why there is no credential. Texts are those of client-go where it has one. What a plugin printed is never part of
 /// them, because it may hold a token.
 #[derive(Debug, Error)]

@@ -3,6 +3,7 @@
 mod listing;
 mod optimistic_lock;
 mod record_kind;
+mod timestamps;
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -19,9 +20,10 @@ use super::{api, changes, clock};
 use crate::cluster::Cluster;
 use crate::discovery::Resource;
 use crate::error::{Error, Result};
-use listing::owned_by_helm;
+use listing::{Wanted, owned_by_helm};
 use record_kind::{Action, CREATE, MAX_RECORD_BYTES, RecordKind, UPDATE, too_large};
 pub use record_kind::{ConfigMaps, Secrets};
+use timestamps::Timestamps;
 
 /// Stores releases as Helm does.
 #[derive(Debug)]
@@ -33,6 +35,7 @@ pub struct HelmStore<H> {
     held: Mutex<BTreeMap<(String, String), String>>,
     /// The markers that were read so far: where releases were moved to, by namespace and name.
     markers: Mutex<BTreeMap<(String, String), String>>,
+    timestamps: Timestamps,
 }
 
 /// Stores releases in Secrets, Helm's default.
@@ -51,6 +54,7 @@ impl<H: RecordKind> HelmStore<H> {
             holder: PhantomData,
             held: Mutex::default(),
             markers: Mutex::default(),
+            timestamps: Timestamps::default(),
         }
     }
 
@@ -64,11 +68,25 @@ impl<H: RecordKind> HelmStore<H> {
         };
     }
 
+    /// The object that replaces the record of a version.
+    fn update_of(&self, version: &ReleaseVersion, lease: Option<&Lease>) -> Result<Object, StoreError> {
+        let name = helm::object_name(&version.name, version.number);
+        let carried = self.timestamps.of(&version.namespace, &name);
+        Self::object(version, lease, (TimestampLabel::Modified(clock::now()), carried), UPDATE)
+    }
+
+    /// Remembers what was written: the next operation finds it as its labels.
+    fn note_written(&self, object: &Object, lease: Option<&Lease>) {
+        if lease.is_none() {
+            self.timestamps.set(object.namespace(), object.name(), &labels(object));
+        }
+    }
+
     /// The object of a version. A record that is too large is rejected before it is sent, with the server's message.
     fn object(
         version: &ReleaseVersion,
         lease: Option<&Lease>,
-        label_time: TimestampLabel,
+        (label_time, carried): (TimestampLabel, BTreeMap<String, String>),
         action: Action,
     ) -> Result<Object, StoreError> {
         let encoded = helm::encode(version).map_err(|source| StoreError::Unwritable {
@@ -82,7 +100,8 @@ impl<H: RecordKind> HelmStore<H> {
             return Err(too_large::<H>(&name, packed.len(), action));
         }
         let mut object = Object::from_id(&ObjectId::new("v1", H::KIND, &version.namespace, &name));
-        let labels = helm::labels(version, label_time);
+        let mut labels = helm::labels(version, label_time);
+        labels.extend(carried);
         object.metadata_mut().insert("labels".into(), api::texts(&labels));
         for (key, value) in lease.map(helm::lease_annotations).into_iter().flatten() {
             object.set_annotation(key, &value);
@@ -102,7 +121,8 @@ impl<H: RecordKind> HelmStore<H> {
     /// The object of a marker.
     fn marker(last: &Summary, to: &str) -> Result<Object, StoreError> {
         let marker = helm::marker(last, driver_word(H::KIND), to);
-        let record = Self::object(&marker, None, TimestampLabel::Created(clock::now()), CREATE)?;
+        let time = TimestampLabel::Created(clock::now());
+        let record = Self::object(&marker, None, (time, BTreeMap::new()), CREATE)?;
         let name = helm::marker_name(&last.name);
         let mut object = Object::from_id(&ObjectId::new("v1", H::KIND, &last.namespace, &name));
         object.metadata_mut().insert("labels".into(), api::texts(&labels(&record)));
@@ -141,12 +161,11 @@ impl<H: RecordKind> HelmStore<H> {
             RecordPart::All => helm::decode(&json),
             RecordPart::WithoutFiles => helm::decode_without_files(json),
         });
-        let mut version = decoded.map_err(|source| StoreError::Unreadable { key, source })?;
+        let mut version = decoded.map_err(|source| StoreError::Unreadable { key: key.clone(), source })?;
         // The record itself has no labels: Helm keeps those of the user only on the object.
+        self.timestamps.note_read(namespace, &key, &labels);
         version.labels = helm::user_labels(labels);
-        if version.namespace.is_empty() {
-            namespace.clone_into(&mut version.namespace);
-        }
+        version.complete_namespace(namespace);
         Ok(Some(version))
     }
 
@@ -188,9 +207,15 @@ impl<H: RecordKind> Store for HelmStore<H> {
     ) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             let name = version.name.clone();
-            let object = Self::object(version, lease, TimestampLabel::Created(clock::now()), CREATE)?;
+            let carried = self.timestamps.for_next(version, after);
+            let time = TimestampLabel::Created(clock::now());
+            let object = Self::object(version, lease, (time, carried.clone()), CREATE)?;
             match api::create(&self.cluster, &self.resource, &object).await {
-                Ok(created) => self.remember(&created, lease),
+                Ok(created) => {
+                    self.remember(&created, lease);
+                    let times = if lease.is_some() { carried } else { labels(&object) };
+                    self.timestamps.set(object.namespace(), object.name(), &times);
+                }
                 Err(error) if error.is_already_exists() => {
                     return Err(StoreError::Exists { name, number: version.number });
                 }
@@ -218,9 +243,12 @@ impl<H: RecordKind> Store for HelmStore<H> {
         }
         Box::pin(async move {
             let name = version.name.clone();
-            let object = Self::object(version, lease, TimestampLabel::Modified(clock::now()), UPDATE)?;
+            let object = self.update_of(version, lease)?;
             match api::replace(&self.cluster, &self.resource, &object).await {
-                Ok(_) => Ok(()),
+                Ok(_) => {
+                    self.note_written(&object, lease);
+                    Ok(())
+                }
                 Err(error) if error.is_not_found() => {
                     Err(StoreError::NotFound { name, number: version.number })
                 }
@@ -302,7 +330,7 @@ impl<H: RecordKind> Store for HelmStore<H> {
     fn history<'a>(&'a self, namespace: &'a str, name: &'a str) -> StoreFuture<'a, Vec<Summary>> {
         Box::pin(async move {
             self.forget_marker(namespace, name);
-            let found = self.summaries(namespace, owned_by_helm(Some(name)), None).await;
+            let found = self.summaries(namespace, owned_by_helm(Some(name)), Wanted::History).await;
             let mut found =
                 found.map_err(api::backend_error(H::error_prefix("query: failed to query with labels")))?;
             found.sort_by_key(|version| version.number);
@@ -334,7 +362,7 @@ impl<H: RecordKind> Store for HelmStore<H> {
                 let words: Vec<&str> = statuses.iter().map(|status| status.as_str()).collect();
                 labels_wanted = format!("{labels_wanted},status in ({})", words.join(","));
             }
-            let found = self.summaries(namespace, labels_wanted, None).await;
+            let found = self.summaries(namespace, labels_wanted, Wanted::All).await;
             let mut found = found.map_err(api::backend_error(H::error_prefix("list: failed to list")))?;
             found.retain(|version| query.matches_status(version.status));
             found.sort_by(|a, b| (&a.namespace, &a.name, a.number).cmp(&(&b.namespace, &b.name, b.number)));
@@ -452,8 +480,8 @@ mod tests {
         };
         let mut version = version();
         version.manifest = (0..1_600_000).map(letter).collect();
-        let label_time = TimestampLabel::Created(clock::now());
-        let refused = HelmSecrets::object(&version, None, label_time, CREATE).expect_err("too large");
+        let label_time = (TimestampLabel::Created(clock::now()), BTreeMap::new());
+        let refused = HelmSecrets::object(&version, None, label_time.clone(), CREATE).expect_err("too large");
         assert_eq!(
             refused.to_string(),
             "create: failed to create: Secret \"sh.helm.release.v1.web.v3\" is invalid: data: Too long: may not be more than 1048576 bytes"
@@ -468,9 +496,9 @@ mod tests {
     #[test]
     fn secrets_and_config_maps_hold_the_same_release() {
         let lease = Lease::new("me", clock::now(), 30);
-        let label_time = TimestampLabel::Created(clock::now());
-        let secret =
-            HelmSecrets::object(&version(), Some(&lease), label_time, CREATE).expect("can be written");
+        let label_time = (TimestampLabel::Created(clock::now()), BTreeMap::new());
+        let secret = HelmSecrets::object(&version(), Some(&lease), label_time.clone(), CREATE)
+            .expect("can be written");
         let map = HelmConfigMaps::object(&version(), None, label_time, CREATE).expect("can be written");
         assert_eq!(secret.text(&["type"]), "helm.sh/release.v1");
         assert_eq!(secret.name(), "sh.helm.release.v1.web.v3");

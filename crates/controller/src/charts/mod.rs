@@ -22,12 +22,15 @@ use tokio::time::Instant;
 
 use crate::address::AddressRules;
 use crate::error::{Error, Result};
+use crate::memory::{Memory, StageLimits};
 use crate::request::{Archive, ChartSource, CommonMetadata, HelmRequest, HelmRequestSpec, hex};
 use crate::values;
 use verify::Key;
 
 /// How many loaded charts are kept.
 const MAX_LOADED: usize = 32;
+/// How much all loaded charts that are kept may have together, in bytes.
+const MAX_LOADED_BYTES: usize = 32 << 20;
 /// How many references are remembered.
 const MAX_RESOLVED: usize = 4096;
 /// How long a request to a repository may take.
@@ -39,13 +42,13 @@ const FETCH_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// A chart that can be deployed.
 #[derive(Clone, Debug)]
-pub struct LoadedChart {
+pub(crate) struct LoadedChart {
     /// The chart.
-    pub chart: Arc<Chart>,
+    pub(crate) chart: Arc<Chart>,
     /// The SHA-256 of its archive, in hexadecimal digits.
-    pub digest: String,
+    pub(crate) digest: String,
     /// Where it was fetched from, for the record of the release.
-    pub source: Option<Arc<RecordedSource>>,
+    pub(crate) source: Option<Arc<RecordedSource>>,
 }
 
 /// Resolves and caches charts.
@@ -53,6 +56,8 @@ pub struct Charts {
     folder: PathBuf,
     proxies: Proxies,
     addresses: AddressRules,
+    /// The most memory that a reconciliation may reserve.
+    memory_share: u64,
     /// How long a resolved reference is cached.
     max_age: Duration,
     resolved: Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<Option<Resolution>>>>>,
@@ -71,17 +76,30 @@ struct Resolution {
 impl Charts {
     /// Keeps archives below a folder. They are fetched through these proxies, from addresses that the rules allow.
     pub fn new(folder: PathBuf, proxies: Proxies, addresses: AddressRules, max_age: Duration) -> Charts {
-        Charts { folder, proxies, addresses, max_age, resolved: Mutex::default(), loaded: Mutex::default() }
+        let (resolved, loaded) = (Mutex::default(), Mutex::default());
+        Charts { folder, proxies, addresses, memory_share: u64::MAX, max_age, resolved, loaded }
+    }
+
+    /// For reconciliations that share memory.
+    #[must_use]
+    pub fn with_memory(self, memory: &Memory) -> Charts {
+        Charts { memory_share: memory.share(), ..self }
     }
 
     /// Returns the chart of a request. With `fresh`, its reference is resolved again.
     ///
     /// # Errors
-    /// When it cannot be found or read.
-    pub async fn get(&self, cluster: &Cluster, request: &HelmRequest, fresh: bool) -> Result<LoadedChart> {
+    /// When it cannot be found or read, or exceeds the limits.
+    pub(crate) async fn get(
+        &self,
+        cluster: &Cluster,
+        request: &HelmRequest,
+        fresh: bool,
+        limits: StageLimits,
+    ) -> Result<LoadedChart> {
         match &request.spec.chart.archive {
-            Some(archive) => self.get_from_object(cluster, request.namespace(), archive).await,
-            None => self.get_from_network(cluster, request, fresh).await,
+            Some(archive) => self.get_from_object(cluster, request.namespace(), archive, limits).await,
+            None => self.get_from_network(cluster, request, fresh, limits).await,
         }
     }
 
@@ -91,6 +109,7 @@ impl Charts {
         cluster: &Cluster,
         namespace: &str,
         archive: &Archive,
+        limits: StageLimits,
     ) -> Result<LoadedChart> {
         let what = format!("{} {}", archive.kind.as_str(), archive.name);
         let missing = || {
@@ -114,8 +133,9 @@ impl Charts {
         let bytes = bytes.ok_or_else(|| Error::Chart(format!("{what} has no key `{name}`")))?;
         let digest = hex(&Sha256::digest(&bytes));
         let chart = self
-            .load(&digest, move || {
-                pintle::chart::load_archive(&bytes[..], &mut Vec::new()).map_err(|error| error.to_string())
+            .load(&digest, limits, move || {
+                pintle::chart::load_archive_within(bytes, limits.chart(), &mut Vec::new())
+                    .map_err(|error| error.to_string())
             })
             .await?;
         *entry = Some(Resolution { at: Instant::now(), digest, path: None, source: None });
@@ -127,6 +147,7 @@ impl Charts {
         cluster: &Cluster,
         request: &HelmRequest,
         fresh: bool,
+        limits: StageLimits,
     ) -> Result<LoadedChart> {
         let source = &request.spec.chart;
         let login = self.credentials(cluster, request).await?;
@@ -138,7 +159,10 @@ impl Charts {
         let known = match known {
             Some(known) => known,
             None => {
-                let (fetched, source) = self.fetch(source, wanted, login, signer).await?;
+                if limits.fetched() < self.fetch_needs() {
+                    return Err(too_large(limits));
+                }
+                let (fetched, source) = self.fetch(source, wanted, login, signer, limits).await?;
                 let source = Some(Arc::new(source));
                 let (digest, path) = (fetched.digest, Some(fetched.path));
                 entry.insert(Resolution { at: Instant::now(), digest, path, source }).clone()
@@ -154,9 +178,9 @@ impl Charts {
                     let failed = |error: pintle::chart::Error| {
                         error.to_string().replace(&*path.to_string_lossy(), "the archive")
                     };
-                    pintle::chart::load_file(&path, &mut Vec::new()).map_err(failed)
+                    pintle::chart::load_file_within(&path, limits.chart(), &mut Vec::new()).map_err(failed)
                 };
-                self.load(&known.digest, load).await?
+                self.load(&known.digest, limits, load).await?
             }
         };
         // The same archive may be in several places.
@@ -170,6 +194,7 @@ impl Charts {
         mut wanted: Wanted,
         login: Option<(String, String)>,
         signer: Option<Key>,
+        limits: StageLimits,
     ) -> Result<(Fetched, RecordedSource)> {
         // Cached archives are found by the digest that an index declares, and anyone may declare one. What was fetched with a
         // login is only found with the same login.
@@ -206,7 +231,7 @@ impl Charts {
             let agent = concat!("pintle-controller/", env!("CARGO_PKG_VERSION"));
             let registries = registries.with_deadline(deadline);
             let getter = Getter::new(proxies, TIMEOUT, agent).with_registries(registries);
-            let getter = getter.with_addresses(addresses).with_max_bytes(MAX_DOWNLOAD);
+            let getter = getter.with_addresses(addresses).with_max_bytes(MAX_DOWNLOAD.min(limits.fetched()));
             let resolver =
                 Resolver { folders, getter: &getter, skip_digest: false, needs_all_indexes: false };
             let failed = |error: pintle::repo::Error| Error::Chart(describe_error(&error));
@@ -268,18 +293,42 @@ impl Charts {
     async fn load(
         &self,
         digest: &str,
-        load: impl FnOnce() -> std::result::Result<Chart, String> + Send + 'static,
+        limits: StageLimits,
+        load: impl FnOnce() -> std::result::Result<Option<Chart>, String> + Send + 'static,
     ) -> Result<LoadedChart> {
         let chart = blocking(move || load().map_err(Error::Chart)).await?;
-        let chart = LoadedChart { chart: Arc::new(chart), digest: digest.to_owned(), source: None };
+        let chart = Arc::new(chart.ok_or_else(|| too_large(limits))?);
+        let chart = LoadedChart { chart, digest: digest.to_owned(), source: None };
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         loaded.retain(|other| other.digest != chart.digest);
         loaded.push_back(chart.clone());
-        if loaded.len() > MAX_LOADED {
-            loaded.pop_front();
-        }
+        drop_old(&mut loaded);
         Ok(chart)
     }
+
+    /// What a reconciliation must have reserved before it fetches anything: an index is as large as its repository makes it.
+    fn fetch_needs(&self) -> u64 {
+        MAX_DOWNLOAD.min(self.memory_share)
+    }
+}
+
+/// Drops the charts that were not used for longest, until those that are kept are few and small enough.
+fn drop_old(loaded: &mut VecDeque<LoadedChart>) {
+    let mut total: usize = loaded.iter().map(|kept| size(&kept.chart)).sum();
+    while loaded.len() > MAX_LOADED || total > MAX_LOADED_BYTES {
+        let Some(dropped) = loaded.pop_front() else { return };
+        total -= size(&dropped.chart);
+    }
+}
+
+/// The size of all files of a chart and its subcharts, in bytes.
+fn size(chart: &Chart) -> usize {
+    let own: usize = chart.raw.iter().map(|file| file.data.size()).sum();
+    own + chart.subcharts.iter().chain(&chart.libraries).map(size).sum::<usize>()
+}
+
+fn too_large(StageLimits(share): StageLimits) -> Error {
+    Error::Memory { stage: "chart", share }
 }
 
 /// The text of an error for the status, without the digest of content that is not what was asked for: with it, the next

@@ -30,6 +30,12 @@ impl Default for Budget {
 }
 
 impl Budget {
+    /// A budget for at most so many bytes of output.
+    pub(super) fn with_output(bytes: u64) -> Budget {
+        let output = usize::try_from(bytes).unwrap_or(usize::MAX).min(MAX_OUTPUT);
+        Budget { output, ..Budget::default() }
+    }
+
     /// A budget that a test uses up quickly: a thousandth.
     #[cfg(test)]
     pub(super) fn small() -> Budget {

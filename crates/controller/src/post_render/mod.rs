@@ -13,16 +13,25 @@ use pintle::{ObjectSelector, PostRenderOptions};
 use pintle_tree::Node;
 use serde_json::{Map, Value};
 
+use crate::memory::StageLimits;
 use crate::request::{CommonMetadata, HelmRequestSpec, Image, PostRenderer};
 use budget::{Budget, size};
+
+/// The end of the text of an error that says that post-renderers make too much.
+const MORE_THAN: &str = "the post-renderers make objects with more than";
+
+/// Whether an operation failed because post-renderers made more than the limits allow.
+pub(crate) fn exceeds_limits(error: &pintle::Error) -> bool {
+    error.to_string().contains(MORE_THAN)
+}
 
 /// The post-renderers of a request, in the order in which they run.
 ///
 /// # Errors
 /// A patch or target that cannot be parsed.
-pub(crate) fn options(spec: &HelmRequestSpec) -> Result<PostRenderOptions, String> {
+pub(crate) fn options(spec: &HelmRequestSpec, limits: StageLimits) -> Result<PostRenderOptions, String> {
     let mut options = PostRenderOptions::default();
-    let budget = Budget::default();
+    let budget = Budget::with_output(limits.post_rendered());
     for renderer in &spec.post_renderers {
         options.renderers.push(Arc::new(Kustomize { budget: budget.clone(), ..compile(renderer)? }));
     }
@@ -262,7 +271,7 @@ fn each_document(
         out.extend_from_slice(&text);
         if out.len() > budget.output {
             let most = budget.output;
-            return Err(format!("the post-renderers make objects with more than {most} bytes together"));
+            return Err(format!("{MORE_THAN} {most} bytes together"));
         }
     }
     Ok(out)

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use pintle::cluster::store::{HelmSecrets, NativeStore};
 use pintle::cluster::{Cluster, PropagationPolicy, WrittenObject};
-use pintle::lua::{Permissions, Services};
+use pintle::lua::{Limits, Permissions, Services};
 use pintle::ops::{
     self, InstallRequest, RollbackRequest, TestRequest, UninstallRequest, UpgradeRequest, ValuesPolicy,
 };
 use pintle::release::{Status, Summary, VersionRef};
 use pintle::{
-    DeployOptions, Granted, Lifecycle, Method, MethodChoice, Network, RenderOptions, Scripting, Session,
-    ValuesLayer, WaitStrategy,
+    DeployOptions, Granted, Lifecycle, Method, MethodChoice, Network, RenderOptions, SchemaLoader, Scripting,
+    Session, ValuesLayer, WaitStrategy,
 };
 use tokio::time::Instant;
 
@@ -38,7 +38,11 @@ impl Reconciliation<'_> {
         let granted = Permissions::parse(&granted)
             .map_err(|error| Error::InvalidSpec(format!("spec.permissions: {error}")))?;
         let services = Services { network: Some(Arc::new(Network::public())), ..Services::default() };
-        let events = Lifecycle::default().with_scripting(Scripting::new(services, Granted(granted)));
+        let mut scripting = Scripting::new(services, Granted(granted));
+        let memory = scripting.limits.all_memory.min(self.limits.scripts());
+        scripting.limits =
+            Limits { memory: scripting.limits.memory.min(memory), all_memory: memory, ..scripting.limits };
+        let events = Lifecycle::default().with_scripting(scripting);
         let histories = Arc::clone(&self.reconciler.clusters.histories);
         let native = Arc::new(NativeStore::new(cluster.clone()).with_histories(histories));
         let native = RequestStore::new(native, storage, namespace);
@@ -46,6 +50,7 @@ impl Reconciliation<'_> {
         let helm = helm.with_lookup(self.helm_lookup(cluster));
         Ok(Session::new(cluster.clone(), Arc::new(native))
             .with_other_stores(vec![Arc::new(helm)])
+            .with_schemas(SchemaLoader::isolated())
             .with_clock(Arc::clone(&self.reconciler.clock))
             .with_holder(self.reconciler.holder.clone())
             .with_cancel(self.reconciler.cancel.clone())
@@ -90,7 +95,8 @@ impl Reconciliation<'_> {
     }
 
     fn render_options(&self, options: &ReleaseOptions, desired: &Desired) -> Result<RenderOptions> {
-        let mut post_render = post_render::options(&self.request.spec).map_err(Error::InvalidSpec)?;
+        let mut post_render =
+            post_render::options(&self.request.spec, self.limits).map_err(Error::InvalidSpec)?;
         if let Some(objects) = &desired.frozen {
             post_render.renderers = vec![Arc::new(Frozen(objects.clone()))];
         }
@@ -98,6 +104,7 @@ impl Reconciliation<'_> {
             skip_schema: options.disable_schema_validation,
             disable_openapi: options.disable_open_api_validation,
             post_render,
+            limits: self.limits.templates(),
             ..RenderOptions::default()
         })
     }
@@ -111,7 +118,8 @@ impl Reconciliation<'_> {
         history: &[Summary],
     ) -> Result<()> {
         let begin = Instant::now();
-        let mut collected = Collected::default();
+        self.reserve().await;
+        let mut collected = Collected::with_memory(self.reserved.clone());
         self.publish_pending().await;
         let (progress, noted) = (self.progress_update(), self.status.clone());
         let work = async {
@@ -143,6 +151,10 @@ impl Reconciliation<'_> {
             // Interrupted, not failed: it does not count.
             return Ok(());
         }
+        if is_out_of_memory(&outcome) && self.reconciler.memory.after(self.limits.0).is_some() {
+            // Nothing was written yet.
+            return Err(self.out_of_memory());
+        }
         self.count(action, outcome.is_ok(), desired);
         match outcome {
             Ok(text) => {
@@ -156,6 +168,11 @@ impl Reconciliation<'_> {
             }
             Err(other) => Err(other),
         }
+    }
+
+    /// The error of a stage that needs more than the reconciliation has reserved.
+    pub(super) fn out_of_memory(&self) -> Error {
+        Error::Memory { stage: "templates", share: self.limits.0 }
     }
 
     /// Counts tries of these chart and values.
@@ -394,6 +411,16 @@ async fn with_progress<T>(
     }
     // Once the update is sent, its response is awaited: the next update must come after it.
     futures::join!(work, &mut progress)
+}
+
+/// Whether templates or post-renderers needed more than the reconciliation has reserved.
+pub(super) fn is_over_limits(error: &pintle::Error) -> bool {
+    error.exceeds_render_limits() || post_render::exceeds_limits(error)
+}
+
+/// Whether an action ended because templates needed more memory than there is for them.
+fn is_out_of_memory<T>(outcome: &Result<T>) -> bool {
+    matches!(outcome, Err(Error::Operation(error)) if is_over_limits(error))
 }
 
 /// Whether an action ended because another client has taken the release over.

@@ -22,6 +22,7 @@ use pintle::release::Summary;
 use pintle_tree::{Map, Node};
 use sha2::{Digest as _, Sha256};
 
+use super::actions::is_over_limits;
 use super::{Desired, Reconciliation};
 use crate::FIELD_MANAGER;
 use crate::error::{Error, Result};
@@ -119,8 +120,13 @@ impl Reconciliation<'_> {
             }
         };
         let planned = Box::pin(ops::plan(session, &request, &mut log)).await;
-        let planned = planned
-            .map_err(|error| Error::Plan(format!("{} cannot be planned: {error}", action.as_str())))?;
+        let planned = planned.map_err(|error| {
+            let can_grow = self.reconciler.memory.after(self.limits.0).is_some();
+            match is_over_limits(&error) && can_grow {
+                true => self.out_of_memory(),
+                false => Error::Plan(format!("{} cannot be planned: {error}", action.as_str())),
+            }
+        })?;
         Ok((capture.taken(), planned.plan))
     }
 

@@ -21,6 +21,7 @@ impl Reconciliation<'_> {
         if !self.request.has_finalizer() {
             return Ok(Requeue(None));
         }
+        self.reserve().await;
         // As in Flux, a suspended release is left alone to the end.
         if !self.orphans_releases() && !self.request.spec.suspend {
             let reported = Location::of_status(&self.status);

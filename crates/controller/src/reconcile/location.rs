@@ -3,6 +3,8 @@
 //! The status remembers where the release was when its name, one of its namespaces or its cluster changes. It only says where to
 //! look: whether a release is uninstalled is decided by its records, which say who installed or adopted it.
 
+use pintle::Session;
+use pintle::cluster::Cluster;
 use pintle::ops::{self, HistoryPrecondition};
 use tokio::time::Instant;
 
@@ -58,13 +60,47 @@ fn normalized(config: Option<&KubeConfig>) -> Option<KubeConfig> {
 }
 
 impl Reconciliation<'_> {
-    /// Notes in the status where the release is.
-    pub(super) fn note_location(&mut self) {
+    /// Notes in the status where the release is; `cluster` is the one in which it was found.
+    pub(super) fn note_location(&mut self, cluster: &Cluster) {
         let Location { name, namespace, storage, kube_config } = Location::of_request(&self.request);
         let status = &mut self.status;
         (status.release_name, status.release_namespace, status.storage_namespace) =
             (name, namespace, storage);
+        status.cluster_server =
+            if kube_config.is_some() { cluster.address().to_owned() } else { String::new() };
         status.kube_config = kube_config;
+    }
+
+    /// The error for a location that the status reports, if its kubeconfig has another API server than when the release was
+    /// found there. Its release is still in the former cluster, and nothing here says how to reach that.
+    fn cluster_changed(&self, location: &Location, cluster: &Cluster) -> Option<Error> {
+        let before = &self.status.cluster_server;
+        let config = location.kube_config.as_ref()?;
+        let is_reported = Location::of_status(&self.status).as_ref() == Some(location);
+        (is_reported && !before.is_empty() && before != cluster.address()).then(|| Error::ClusterChanged {
+            release: format!("{}/{}", location.namespace, location.name),
+            secret: config.secret_ref.name.clone(),
+            before: before.clone(),
+            now: cluster.address().to_owned(),
+        })
+    }
+
+    /// Fails if the kubeconfig of the release leads to another cluster than before. A cluster in which the release is, by its
+    /// records, is the same under another name.
+    pub(super) async fn check_cluster(&mut self, session: &Session) -> Result<()> {
+        let Some(changed) = self.cluster_changed(&Location::of_request(&self.request), &session.cluster)
+        else {
+            return Ok(());
+        };
+        let history = self.history(session).await?;
+        if stamp::is_managed_by(&history, self.request.uid()) {
+            return Ok(());
+        }
+        match self.orphans_releases() {
+            true => self.status.forget_release(),
+            false => return Err(changed),
+        }
+        Ok(())
     }
 
     /// Whether the user wants releases to be left as they are.
@@ -88,8 +124,13 @@ impl Reconciliation<'_> {
         let request = self.uninstall_request(&location.name, &location.namespace)?;
         let begin = Instant::now();
         let outcome = Box::pin(ops::uninstall(&session, &request, log)).await;
+        let changed = || self.cluster_changed(location, &cluster);
         let outcome = match outcome {
-            Err(pintle::Error::PreconditionFailed { .. }) => return Ok(false),
+            Err(pintle::Error::PreconditionFailed { .. }) => return changed().map_or(Ok(false), Err),
+            Ok(None) => match changed() {
+                Some(changed) => return Err(changed),
+                None => Ok(None),
+            },
             // Already deleted, with its history kept.
             Err(pintle::Error::AlreadyDeleted { .. }) => Ok(None),
             outcome => outcome,

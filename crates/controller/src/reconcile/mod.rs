@@ -26,6 +26,7 @@ use crate::error::{Error, Result};
 use crate::events::PendingEvent;
 use crate::health;
 use crate::helm_releases::HelmReleases;
+use crate::memory::{Memory, Reservation, StageLimits};
 use crate::metrics::Metrics;
 use crate::request::{
     Approval, DriftMode, FORCE_ANNOTATION, HelmRequest, HelmRequestStatus, HistoryEntry, KubeConfig, Phase,
@@ -65,6 +66,8 @@ pub struct Reconciler {
     pub requeue_dependency: Duration,
     /// Stops all operations.
     pub cancel: Cancel,
+    /// The memory that reconciliations may use together.
+    pub memory: Memory,
     /// The metrics.
     pub metrics: Arc<Metrics>,
     /// Receives log lines.
@@ -167,6 +170,10 @@ pub(crate) struct Reconciliation<'r> {
     known_history: Option<Vec<Summary>>,
     /// Events that are not published yet.
     events: Vec<PendingEvent>,
+    /// How much memory the stages may take together.
+    limits: StageLimits,
+    /// What is reserved of it now.
+    reserved: Option<Arc<Reservation>>,
 }
 
 /// What is to be deployed.
@@ -193,6 +200,8 @@ impl<'r> Reconciliation<'r> {
             taken: Vec::new(),
             known_history: None,
             events: Vec::new(),
+            limits: StageLimits(reconciler.memory.first()),
+            reserved: None,
         }
     }
 
@@ -206,8 +215,33 @@ impl<'r> Reconciliation<'r> {
         if !self.request.has_finalizer() {
             self.add_finalizer().await?;
         }
-        let outcome = Box::pin(self.reconcile()).await;
+        let outcome = loop {
+            match Box::pin(self.reconcile()).await {
+                Err(Error::Memory { .. }) if self.grow() => {}
+                outcome => break outcome,
+            }
+        };
         self.finish(outcome).await
+    }
+
+    /// Reserves the memory of this reconciliation, if it has less now. What it has is given back first, so that
+    /// reconciliations cannot wait for each other.
+    async fn reserve(&mut self) {
+        if self.reserved.as_ref().is_some_and(|reserved| reserved.size() >= self.limits.0) {
+            return;
+        }
+        self.reserved = None;
+        let namespace = self.request.namespace().to_owned();
+        let reserved = self.reconciler.memory.reserve(&namespace, self.limits.0).await;
+        self.reserved = Some(Arc::new(reserved));
+    }
+
+    /// Lets the next try have more memory; false if there is no more for it.
+    fn grow(&mut self) -> bool {
+        self.reserved = None;
+        let next = self.reconciler.memory.after(self.limits.0);
+        self.limits = StageLimits(next.unwrap_or(self.limits.0));
+        next.is_some()
     }
 
     /// Writes why the spec of the request cannot be decoded. A request that is being deleted stays until it is corrected:
@@ -237,6 +271,7 @@ impl<'r> Reconciliation<'r> {
     }
 
     async fn reconcile(&mut self) -> Result<Next> {
+        self.reserve().await;
         self.validate().await?;
         if self.request.is_requested(RESET_ANNOTATION, &self.status.last_handled_reset_at) {
             self.forget_failures();
@@ -247,6 +282,7 @@ impl<'r> Reconciliation<'r> {
         self.uninstall_former_release().await?;
         let storage = self.request.storage_namespace().to_owned();
         let session = self.session(&clusters.target, self.request.release_namespace(), &storage)?;
+        self.check_cluster(&session).await?;
         let fresh = self.is_reconcile_requested();
         let mut desired = self.desired(&clusters.local, fresh).await?;
         if self.status.last_attempted_digest != desired.digest {
@@ -258,7 +294,7 @@ impl<'r> Reconciliation<'r> {
                 None => self.history(&session).await?,
             };
             let facts = self.facts(&session, &history, &desired).await?;
-            self.note_history(&history);
+            self.note_history(&history, &clusters.target);
             let spec = &self.request.spec;
             let action = match facts.next(spec, &self.taken) {
                 Next::Act(action) => action,
@@ -271,7 +307,7 @@ impl<'r> Reconciliation<'r> {
                     None => return Ok(Next::AwaitApproval),
                 }
             }
-            self.note_progress(action)?;
+            self.note_progress(action, &clusters.target)?;
             Box::pin(self.act(&session, action, &desired, &history)).await?;
             self.taken.push(action);
         }
@@ -300,8 +336,8 @@ impl<'r> Reconciliation<'r> {
     }
 
     async fn desired(&self, cluster: &Cluster, fresh: bool) -> Result<Desired> {
-        let chart = self.reconciler.charts.get(cluster, &self.request, fresh);
-        let values = values::compose(cluster, &self.reconciler.value_files, &self.request);
+        let chart = self.reconciler.charts.get(cluster, &self.request, fresh, self.limits);
+        let values = values::compose(cluster, &self.reconciler.value_files, &self.request, self.limits);
         let (chart, values) = futures::try_join!(chart, values)?;
         let digest = config_digest(&chart.digest, &values, &self.request.spec);
         Ok(Desired { chart, values, digest, frozen: None })
@@ -418,7 +454,7 @@ impl<'r> Reconciliation<'r> {
         self.known_history = Some(history);
     }
 
-    fn note_history(&mut self, history: &[Summary]) {
+    fn note_history(&mut self, history: &[Summary], cluster: &Cluster) {
         let uid = self.request.uid().to_owned();
         let time =
             |time: Option<pintle::release::Timestamp>| time.map(|time| time.to_string()).unwrap_or_default();
@@ -439,7 +475,7 @@ impl<'r> Reconciliation<'r> {
             self.status.chart_version.clone_from(&newest.chart_version);
         }
         if stamp::is_managed_by(history, &uid) {
-            self.note_location();
+            self.note_location(cluster);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pintle::cluster::{PatchType, WriteParams, WrittenObject, crds};
+use pintle::cluster::{Cluster, PatchType, WriteParams, WrittenObject, crds};
 use pintle::objects::Object;
 use pintle_tree::LogLevel;
 use serde_json::{Map, Value, json};
@@ -32,7 +32,7 @@ pub(super) const PROGRESS_AFTER: Duration = Duration::from_millis(1500);
 
 impl Reconciliation<'_> {
     /// Notes what is about to be done.
-    pub(super) fn note_progress(&mut self, action: Action) -> Result<()> {
+    pub(super) fn note_progress(&mut self, action: Action, cluster: &Cluster) -> Result<()> {
         let timeout = self.timeout(action)?;
         let text = format!("Running '{}' action with timeout of {}s", action.as_str(), timeout.as_secs());
         self.status.observed_generation = self.request.generation();
@@ -40,7 +40,7 @@ impl Reconciliation<'_> {
         if matches!(action, Action::Install | Action::Upgrade) {
             // Before the records can say it, so that a release is found even if the controller is killed and the request
             // names another one then.
-            self.note_location();
+            self.note_location(cluster);
         }
         self.condition(RECONCILING, true, "Progressing", &text);
         self.status.remove_condition(STALLED);

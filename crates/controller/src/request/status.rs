@@ -27,6 +27,9 @@ pub struct HelmRequestStatus {
     /// The Secret with the kubeconfig of its cluster, if that is another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kube_config: Option<KubeConfig>,
+    /// The API server that this kubeconfig named when the release was last found there. The Secret may change.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub cluster_server: String,
     /// The id of its current version.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub current_version: String,
@@ -93,6 +96,7 @@ impl HelmRequestStatus {
         self.release_namespace.clear();
         self.storage_namespace.clear();
         self.kube_config = None;
+        self.cluster_server.clear();
         self.current_version.clear();
         self.history.clear();
         self.inventory.clear();
@@ -237,6 +241,7 @@ impl HelmRequestStatus {
             plan_summary: text(),
             plan_objects: vec![text()],
             storage_namespace: text(),
+            cluster_server: text(),
             kube_config: Some(KubeConfig {
                 secret_ref: super::SecretKeyReference { name: text(), key: Some(text()) },
             }),

@@ -23,7 +23,9 @@ use pintle::release::{Status, Store as _};
 use pintle::repo::Proxies;
 use pintle::{Cancel, LeaseHolder, Session, Silent, SystemClock};
 use pintle_controller::request::HelmRequest;
-use pintle_controller::{AddressRules, Charts, ClusterCache, Metrics, Reconciler, Requeue, ValueFiles};
+use pintle_controller::{
+    AddressRules, Charts, ClusterCache, Memory, Metrics, Reconciler, Requeue, ValueFiles,
+};
 use tempfile::TempDir;
 use tokio::sync::{Notify, watch};
 pub(crate) use web::{ENDLESS, WebServer, digest};
@@ -260,6 +262,7 @@ impl TestCluster {
             jitter: 0,
             requeue_dependency: Duration::from_secs(30),
             cancel: Cancel::default(),
+            memory: Memory::new(1 << 30),
             metrics: Arc::new(Metrics::default()),
             log: Arc::new(|_| {}),
         };

@@ -295,6 +295,28 @@ impl Api {
             let object = json::read_exact(text.as_bytes()).unwrap_or_default();
             self.ensure_object((group, kind), namespace, name, object, &mut queue).await?;
         }
+        self.drain(queue).await?;
+        self.resume_namespaces().await
+    }
+
+    /// Continues with namespaces that were left unfinished. A full disk or a killed process may have left a file after a namespace
+    /// was created and before its default objects were, without which no pod can be created in it, or while it was being
+    /// deleted.
+    async fn resume_namespaces(&self) -> Result<(), Status> {
+        let listing = self.0.store.list(&prefix("namespaces", None), None, usize::MAX, None, &|_| true);
+        let mut queue = VecDeque::new();
+        for namespace in listing.iter().flat_map(|listing| &listing.objects) {
+            let is_missing = |kind: &str, name: &str| {
+                let namespace = text_at(&namespace.node(), &["metadata", "name"]).to_owned();
+                self.0.store.get(&key(kind, &namespace, name)).is_none()
+            };
+            if namespace.meta.deleting
+                || is_missing("serviceaccounts", "default")
+                || is_missing("configmaps", "kube-root-ca.crt")
+            {
+                self.reconcile_namespace(namespace, &mut queue).await?;
+            }
+        }
         self.drain(queue).await
     }
 }

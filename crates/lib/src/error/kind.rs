@@ -110,6 +110,19 @@ impl Error {
         }
     }
 
+    /// Returns whether the templates of the chart needed more than the limits of [`crate::RenderOptions`] allow.
+    pub fn exceeds_render_limits(&self) -> bool {
+        let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(self);
+        while let Some(error) = cause {
+            let boxed = || error.downcast_ref::<Box<Error>>().map(|error| &**error);
+            if let Some(Error::Render(rendering)) = error.downcast_ref::<Error>().or_else(boxed) {
+                return rendering.exceeds_limits();
+            }
+            cause = error.source();
+        }
+        false
+    }
+
     /// Returns what is known about objects that did not become ready.
     #[cfg(feature = "cluster")]
     pub fn diagnoses(&self) -> &[pintle_cluster::wait::Diagnosis] {

@@ -391,11 +391,20 @@ fn own_config(chart: &Path) -> Result<Config> {
     }
 }
 
-/// Reads a schema from a location that the user has configured. A missing one is not an error.
+/// Reads a schema from a location that the user has configured. A missing one is not an error; a server that fails is one, or
+/// objects would pass as unknown that it has a schema for.
 fn read_schema(schemas: &SchemaLoader, path: &str) -> std::result::Result<Option<Vec<u8>>, String> {
     if path.starts_with("http://") || path.starts_with("https://") {
-        // Servers report a missing schema in different ways, so every error counts as missing.
-        return Ok(schemas.load(path).ok());
+        return match schemas.load(path) {
+            Ok(text) => Ok(Some(text)),
+            // Stores of objects that must not be listed answer with 403 for one that does not exist.
+            Err(reason)
+                if ["404", "403", "410"].iter().any(|code| reason.contains(&format!(" status {code} "))) =>
+            {
+                Ok(None)
+            }
+            Err(reason) => Err(reason),
+        };
     }
     let file = PathBuf::from(path.strip_prefix("file://").unwrap_or(path));
     match pintle_chart::read_limited(&file, pintle_chart::MAX_TEXT) {

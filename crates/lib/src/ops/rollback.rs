@@ -217,6 +217,9 @@ fn next_version(
         apply_method: method.as_str().to_owned(),
         ..source
     };
+    if let Some(preserved) = &mut version.preserved {
+        preserved.no_namespace = false;
+    }
     record_extras::record_permissions(&mut version.labels, number, &noted);
     record_extras::record_list_events(&mut version.labels, number, listens_to_list_events);
     // The results of earlier hook runs belong to the earlier version.

@@ -50,7 +50,9 @@ impl Fields {
             self.key("version")?;
             self.writer.uint(version.number)?;
         }
-        self.text("namespace", &version.namespace)?;
+        if !preserved.no_namespace {
+            self.text("namespace", &version.namespace)?;
+        }
         self.text("apply_method", &version.apply_method)?;
         self.close()
     }

@@ -83,9 +83,9 @@ pub(crate) fn paths(flags: &Parsed) -> PathFilter {
     }
 }
 
-/// Fails if required flags are missing, and names all of them.
+/// Fails if required flags are missing or empty, and names all of them.
 pub(crate) fn require(flags: &Parsed, names: &[&str]) -> Result<(), Failure> {
-    let mut missing: Vec<&str> = names.iter().copied().filter(|name| !flags.is_given(name)).collect();
+    let mut missing: Vec<&str> = names.iter().copied().filter(|name| flags.is_empty(name)).collect();
     if missing.is_empty() {
         return Ok(());
     }

@@ -6,6 +6,7 @@ use pintle::ValuesLayer;
 use pintle::ops::ChartInput;
 use pintle::ops::images::ImageOptions;
 use pintle::release::{ChartSource, ReleaseVersion, VersionRef};
+use pintle_tree::redact::redacted;
 
 use super::files;
 use crate::connect::Connection;
@@ -115,16 +116,13 @@ pub(super) fn release_input(
     let source = ChartSource::of(&version.chart).filter(|_| ChartInput::lacks_subcharts(version));
     let path = match (chart, source) {
         (Some(path), _) => Some(located(invocation, path)?),
-        (None, Some(source)) => Some(chart_reference::locate(invocation, &source.url)?),
+        (None, Some(source)) => Some(fetched(invocation, version, &source)?),
         (None, None) if ChartInput::lacks_subcharts(version) => {
             let text = format!(
                 "the record of release {} does not hold the subcharts of its chart, nor where it came from",
                 version.name
             );
-            return Err(Failure::usage(text).hint(format!(
-                "give the chart: --release-name {} --chart-path {}-{}.tgz",
-                version.name, version.chart.metadata.name, version.chart.metadata.version
-            )));
+            return Err(Failure::usage(text).hint(give_chart(version)));
         }
         (None, None) => None,
     };
@@ -142,6 +140,42 @@ pub(super) fn release_input(
     }
     ensure_accounted(invocation, version, &input)?;
     Ok(input)
+}
+
+/// Fetches the chart of a release from where its record says that it came from. Whoever may write the record chose that, so it
+/// must be the URL of a server, and the archive must be the one that was installed.
+fn fetched(
+    invocation: &mut Invocation<'_>,
+    version: &ReleaseVersion,
+    source: &ChartSource,
+) -> Result<String, Failure> {
+    let (name, url) = (&version.name, redacted(&source.url));
+    let refuse = |text: String| Failure::usage(text).hint(give_chart(version));
+    if !["https://", "http://", "oci://"].iter().any(|scheme| source.url.starts_with(scheme)) {
+        return Err(refuse(format!(
+            "the record of release {name} says that its chart came from `{url}`, which is no URL of a repository or \
+             registry"
+        )));
+    }
+    let path = chart_reference::locate(invocation, &source.url)?;
+    let digest = invocation.chart_source.as_ref().map(|fetched| fetched.digest.as_str()).unwrap_or_default();
+    if !source.digest.is_empty() && source.digest != digest {
+        return Err(refuse(format!(
+            "`{url}` is not the chart that release {name} was made from any more: its digest is {digest}, and the record \
+             has {}",
+            source.digest
+        )));
+    }
+    Ok(path)
+}
+
+/// The advice to give the chart of a release.
+fn give_chart(version: &ReleaseVersion) -> String {
+    let metadata = &version.chart.metadata;
+    format!(
+        "give the chart: --release-name {} --chart-path {}-{}.tgz",
+        version.name, metadata.name, metadata.version
+    )
 }
 
 /// Fails if the stored objects of a release have images that its chart does not render.

@@ -30,6 +30,17 @@ const MAX_CONCURRENCY: usize = 16;
 /// Namespaces and names of objects.
 type ObjectNames = BTreeSet<(String, String)>;
 
+/// What is wanted of the records that a selector finds.
+#[derive(Clone)]
+pub(super) enum Wanted {
+    /// All of them.
+    All,
+    /// All of them, for an operation that may write some of them again.
+    History,
+    /// Some of them.
+    Chosen(Arc<ObjectNames>),
+}
+
 impl<H: RecordKind> HelmStore<H> {
     /// Whether there are objects with these labels, whatever is in them.
     pub(super) async fn has_objects(&self, namespace: &str, selector: String) -> Result<bool> {
@@ -45,7 +56,7 @@ impl<H: RecordKind> HelmStore<H> {
         &self,
         namespace: &str,
         selector: String,
-        selected: Option<Arc<ObjectNames>>,
+        wanted: Wanted,
     ) -> Result<Vec<Summary>> {
         let fetch = async |next: String, limit: u32| {
             let selection =
@@ -61,7 +72,7 @@ impl<H: RecordKind> HelmStore<H> {
             let next = next_page(&body).unwrap_or_default();
             let next = progress.advance(body.len(), next)?.then(|| progress.next.clone());
             limit = next_limit(limit, body.len());
-            let reading = self.read_page(body, selected.clone());
+            let reading = self.read_page(body, wanted.clone());
             let Some(next) = next else {
                 found.extend(reading.await?);
                 return Ok(found);
@@ -82,23 +93,28 @@ impl<H: RecordKind> HelmStore<H> {
     }
 
     /// Decodes one page on a blocking thread, so that fetching goes on.
-    async fn read_page(&self, body: Bytes, selected: Option<Arc<ObjectNames>>) -> Result<Vec<Summary>> {
+    async fn read_page(&self, body: Bytes, wanted: Wanted) -> Result<Vec<Summary>> {
         let resource = self.resource.clone();
         let read = move || {
             let page = Page::read(&body, &resource)?;
-            let is_wanted = |object: &&Object| {
-                selected.as_ref().is_none_or(|selected| {
-                    selected.contains(&(object.namespace().to_owned(), object.name().to_owned()))
-                })
+            let is_wanted = |object: &&Object| match &wanted {
+                Wanted::Chosen(chosen) => {
+                    chosen.contains(&(object.namespace().to_owned(), object.name().to_owned()))
+                }
+                Wanted::All | Wanted::History => true,
             };
             let markers = page.objects.iter().filter_map(marker).collect();
             let records = page.objects.iter().filter(|object| marker(object).is_none());
-            Ok((records.filter(is_wanted).filter_map(summary::<H>).collect(), markers))
+            let heads = records.clone().filter(|_| matches!(wanted, Wanted::History)).map(head).collect();
+            Ok((records.filter(is_wanted).filter_map(summary::<H>).collect(), markers, heads))
         };
-        let read: Result<(Vec<Summary>, Vec<Marker>)> =
+        let read: Result<(Vec<Summary>, Vec<Marker>, Vec<Head>)> =
             tokio::task::spawn_blocking(read).await.expect("reading a page does not panic");
-        let (found, markers) = read?;
+        let (found, markers, heads) = read?;
         self.note_markers(markers);
+        for (namespace, name, labels) in heads {
+            self.timestamps.note_read(&namespace, &name, &labels);
+        }
         Ok(found)
     }
 
@@ -157,7 +173,7 @@ impl<H: RecordKind> HelmStore<H> {
             return Ok(found);
         }
         // The newest record of some release cannot be read: the newest that can be is shown, as in Helm.
-        let all = self.summaries(namespace, owned_by_helm(query.name.as_deref()), None).await?;
+        let all = self.summaries(namespace, owned_by_helm(query.name.as_deref()), Wanted::All).await?;
         Ok(newest(all, query, |version| selector.matches(&version.labels)))
     }
 
@@ -172,7 +188,7 @@ impl<H: RecordKind> HelmStore<H> {
         if chosen.len() * 2 > total {
             // Most of the versions are needed: reading pages costs less than a request for each.
             let selector = owned_by_helm(query.name.as_deref());
-            return self.summaries(namespace, selector, Some(Arc::new(chosen))).await;
+            return self.summaries(namespace, selector, Wanted::Chosen(Arc::new(chosen))).await;
         }
         let fetch = |(namespace, name): (String, String)| async move {
             self.cluster.get_by_name(&self.resource, &namespace, &name).await
@@ -185,6 +201,13 @@ impl<H: RecordKind> HelmStore<H> {
 
 /// Namespace and name of a release that was moved, and the `HELM_DRIVER` of the store that it was moved to.
 type Marker = ((String, String), String);
+
+/// Namespace, name and labels of an object.
+type Head = (String, String, BTreeMap<String, String>);
+
+fn head(object: &Object) -> Head {
+    (object.namespace().to_owned(), object.name().to_owned(), labels(object))
+}
 
 /// What an object says if it is a marker and not the record of a version.
 fn marker(object: &Object) -> Option<Marker> {

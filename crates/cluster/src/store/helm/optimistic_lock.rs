@@ -7,7 +7,7 @@
 use std::sync::PoisonError;
 
 use pintle_objects::Object;
-use pintle_release::helm::{self, TimestampLabel};
+use pintle_release::helm;
 use pintle_release::{Lease, ReleaseVersion, Status, StoreError, Summary};
 use pintle_tree::{Map, Node};
 
@@ -101,7 +101,7 @@ impl<H: RecordKind> HelmStore<H> {
         version: &ReleaseVersion,
         lease: Option<&Lease>,
     ) -> Result<String, StoreError> {
-        let mut object = Self::object(version, lease, TimestampLabel::Modified(clock::now()), UPDATE)?;
+        let mut object = self.update_of(version, lease)?;
         let failed = || api::backend_error(H::error_prefix(UPDATE.failure));
         if let Some((_, resource_version)) = seen.state.split_once('@') {
             object.metadata_mut().insert("resourceVersion".into(), resource_version.into());
@@ -109,6 +109,7 @@ impl<H: RecordKind> HelmStore<H> {
         match api::replace_retryable(&self.cluster, &self.resource, &object).await {
             Ok(object) => {
                 self.remember(&object, lease);
+                self.note_written(&object, lease);
                 return Ok(state(&object));
             }
             Err(error) if error.is_conflict() || error.is_not_found() => {}
@@ -133,7 +134,7 @@ impl<H: RecordKind> HelmStore<H> {
         lease: Option<&Lease>,
         held: &Lease,
     ) -> Result<(), StoreError> {
-        let mut object = Self::object(version, lease, TimestampLabel::Modified(clock::now()), UPDATE)?;
+        let mut object = self.update_of(version, lease)?;
         let failed = || api::backend_error(H::error_prefix(UPDATE.failure));
         let key = (object.namespace().to_owned(), object.name().to_owned());
         let not_found = || StoreError::NotFound { name: version.name.clone(), number: version.number };
@@ -161,6 +162,7 @@ impl<H: RecordKind> HelmStore<H> {
             match api::replace_retryable(&self.cluster, &self.resource, &object).await {
                 Ok(object) => {
                     self.remember(&object, lease);
+                    self.note_written(&object, lease);
                     return Ok(());
                 }
                 Err(error) if error.is_not_found() => return Err(not_found()),
