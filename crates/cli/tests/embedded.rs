@@ -245,6 +245,14 @@ fn what_lookup_does_not_find_is_logged_with_debug() {
     // A list that is empty is there.
     assert!(!shown.contains("list not found"), "{shown}");
     assert!(!env.helm(render).contains("level=DEBUG"));
+    env.write("web/templates/b.yaml", "{{ lookup \"x.io/v1\" \"Nope\" \"\" \"\" }}\n");
+    let shown = env.helm(render);
+    let reason = "error=\"the server could not find the requested resource\"\n";
+    let lines = format!(
+        "level=ERROR msg=\"unable to retrieve resource list\" GroupVersion=x.io/v1 {reason}\
+         level=ERROR msg=\"unable to get apiresource\" groupVersionKind=\"x.io/v1, Kind=Nope\" {reason}Error: "
+    );
+    assert!(shown.contains(&lines), "{shown}");
 }
 
 /// Fills a file system of a few kilobytes at each point of an install, where users may make one.

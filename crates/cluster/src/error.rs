@@ -68,6 +68,18 @@ pub enum Error {
     /// A name or namespace that cannot be used in a request.
     #[error("{0}")]
     InvalidRequest(String),
+    /// `lookup` of a kind whose API version the server does not serve.
+    #[error("unable to get apiresource from unstructured: {group}/{version}, Kind={kind}: {reason}")]
+    UnservedVersion {
+        /// The API group; empty for the core group.
+        group: String,
+        /// The version.
+        version: String,
+        /// The kind.
+        kind: String,
+        /// Why there is none.
+        reason: &'static str,
+    },
     /// The server sends more than is read, or leads in circles.
     #[error("{request}: {reason}")]
     TooMuch {

@@ -71,9 +71,8 @@ fn as_list(mut found: Map<Node>, api_version: &str, kind: &str) -> Map<Node> {
     found
 }
 
-fn unknown_version(api_version: &str, kind: &str, why: &str) -> Error {
+fn unknown_version(api_version: &str, kind: &str, reason: &'static str) -> Error {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    Error::InvalidRequest(format!(
-        "unable to get apiresource from unstructured: {group}/{version}, Kind={kind}: {why}"
-    ))
+    let [group, version, kind] = [group, version, kind].map(str::to_owned);
+    Error::UnservedVersion { group, version, kind, reason }
 }

@@ -8,7 +8,7 @@ use pintle_cluster::{Cluster, ServerCapabilities};
 use pintle_events::{CapabilityInfo, Event};
 use pintle_objects::Object;
 use pintle_render::{Capabilities, KubeVersion, Lookup, Release, Target};
-use pintle_tree::{LogLine, Map, Node};
+use pintle_tree::{LogLevel, LogLine, Map, Node};
 use tokio::runtime::Handle;
 
 use crate::lifecycle::scripts::ScriptContext;
@@ -31,24 +31,51 @@ struct LiveLookup {
 /// What `lookup` did not find, in the order of the calls.
 type Misses = Arc<Mutex<Vec<Miss>>>;
 
-/// An object, or all objects of a kind if the name is empty, that `lookup` did not find.
-struct Miss {
-    api_version: String,
-    kind: String,
-    namespace: String,
-    name: String,
+enum Miss {
+    /// An object, or all objects of a kind if the name is empty.
+    Object { api_version: String, kind: String, namespace: String, name: String },
+    /// A kind whose version the server does not serve, which fails the template.
+    Version { group: String, version: String, kind: String, reason: &'static str },
 }
 
 impl Miss {
     fn report(&self, reporter: &mut dyn Reporter) {
-        let Miss { api_version, kind, namespace, name } = self;
-        let attributes =
-            [("apiVersion", &**api_version), ("kind", kind), ("namespace", namespace), ("name", name)];
-        if name.is_empty() {
-            reporter.debug("lookup: resource list not found", &attributes[..3]);
-        } else {
-            reporter.debug("lookup: resource not found", &attributes);
+        match self {
+            Miss::Object { api_version, kind, namespace, name } => {
+                let attributes = [
+                    ("apiVersion", &**api_version),
+                    ("kind", kind),
+                    ("namespace", namespace),
+                    ("name", name),
+                ];
+                if name.is_empty() {
+                    reporter.debug("lookup: resource list not found", &attributes[..3]);
+                } else {
+                    reporter.debug("lookup: resource not found", &attributes);
+                }
+            }
+            Miss::Version { group, version, kind, reason } => {
+                let of_group = if group.is_empty() { version.clone() } else { format!("{group}/{version}") };
+                let mut fail = |message: &'static str, what: (&'static str, String)| {
+                    let attributes = vec![what, ("error", (*reason).to_owned())];
+                    reporter.log_failure(LogLine {
+                        level: LogLevel::Error,
+                        message: message.into(),
+                        attributes,
+                    });
+                };
+                fail("unable to retrieve resource list", ("GroupVersion", of_group));
+                let kind = format!("{group}/{version}, Kind={kind}");
+                fail("unable to get apiresource", ("groupVersionKind", kind));
+            }
         }
+    }
+}
+
+impl LiveLookup {
+    fn missed(&self, miss: Miss) -> std::result::Result<(), String> {
+        self.misses.lock().map_err(|error| error.to_string())?.push(miss);
+        Ok(())
     }
 }
 
@@ -61,12 +88,20 @@ impl Lookup for LiveLookup {
         name: &str,
     ) -> std::result::Result<Map<Node>, String> {
         let answer = self.cluster.lookup(api_version, kind, namespace, name);
-        let found = self.handle.block_on(answer).map_err(|error| error.to_string())?;
+        let found = match self.handle.block_on(answer) {
+            Ok(found) => found,
+            Err(error) => {
+                let text = error.to_string();
+                if let pintle_cluster::Error::UnservedVersion { group, version, kind, reason } = error {
+                    self.missed(Miss::Version { group, version, kind, reason })?;
+                }
+                return Err(text);
+            }
+        };
         if found.is_empty() {
             let [api_version, kind, namespace, name] =
                 [api_version, kind, namespace, name].map(str::to_owned);
-            let miss = Miss { api_version, kind, namespace, name };
-            self.misses.lock().map_err(|error| error.to_string())?.push(miss);
+            self.missed(Miss::Object { api_version, kind, namespace, name })?;
         }
         if let Some(guarded) = secrets::protected_kind(api_version, kind) {
             self.guard.check_for_template(guarded, &found)?;
