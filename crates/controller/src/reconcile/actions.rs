@@ -11,8 +11,8 @@ use pintle::ops::{
 };
 use pintle::release::{Status, Summary, VersionRef};
 use pintle::{
-    DeployOptions, Granted, Lifecycle, Method, MethodChoice, Network, RenderOptions, Scripting, Session,
-    ValuesLayer, WaitStrategy,
+    ChartRef, DeployOptions, Granted, Lifecycle, Method, MethodChoice, Network, RenderOptions, Scripting,
+    Session, ValuesLayer, WaitStrategy,
 };
 use tokio::time::Instant;
 
@@ -193,8 +193,10 @@ impl Reconciliation<'_> {
     fn target(&self, desired: &Desired, history: &[Summary]) -> InstallRequest {
         let number = history.last().map_or(0, |last| last.number) + 1;
         InstallRequest {
-            loaded: Some(Arc::clone(&desired.chart.chart)),
-            source: desired.chart.source.as_deref().cloned(),
+            chart: ChartRef::Loaded {
+                chart: Arc::clone(&desired.chart.chart),
+                source: desired.chart.source.as_deref().cloned(),
+            },
             name: self.request.release_name(),
             namespace: self.request.release_namespace().to_owned(),
             values: vec![ValuesLayer::Tree(desired.values.clone())],

@@ -1,6 +1,6 @@
 //! The chart or release of an image command, and its log level.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pintle::ValuesLayer;
 use pintle::ops::ChartInput;
@@ -89,9 +89,9 @@ impl Subject {
 }
 
 /// The path of a chart that is given by a path or a reference.
-fn located(invocation: &mut Invocation<'_>, path: &str) -> Result<String, Failure> {
+fn located(invocation: &mut Invocation<'_>, path: &str) -> Result<PathBuf, Failure> {
     if is_remote(invocation, path) {
-        return chart_reference::locate(invocation, path);
+        return Ok(chart_reference::locate(invocation, path)?.path);
     }
     files::check("--chart-path", path)?;
     if !Path::new(path).exists() {
@@ -100,7 +100,7 @@ fn located(invocation: &mut Invocation<'_>, path: &str) -> Result<String, Failur
     if Path::new(path).is_dir() && !Path::new(path).join("Chart.yaml").is_file() {
         return Err(Failure::usage(format!("there is no chart at `{path}`: it has no Chart.yaml")));
     }
-    Ok(path.to_owned())
+    Ok(path.into())
 }
 
 /// The chart and the values of a release. A record in Helm's format does not hold subcharts: then the chart is the given
@@ -115,7 +115,7 @@ pub(super) fn release_input(
     let source = ChartSource::of(&version.chart).filter(|_| ChartInput::lacks_subcharts(version));
     let path = match (chart, source) {
         (Some(path), _) => Some(located(invocation, path)?),
-        (None, Some(source)) => Some(chart_reference::locate(invocation, &source.url)?),
+        (None, Some(source)) => Some(chart_reference::locate(invocation, &source.url)?.path),
         (None, None) if ChartInput::lacks_subcharts(version) => {
             let text = format!(
                 "the record of release {} does not hold the subcharts of its chart, nor where it came from",
@@ -130,12 +130,17 @@ pub(super) fn release_input(
     };
     if let Some(path) = path {
         let reporter = &mut Reporting::new(invocation.ui);
-        let loaded = ChartInput::from_chart(Path::new(&path), &[], "", "", reporter)?;
+        let loaded = ChartInput::from_chart(&path, &[], "", "", reporter)?;
         let (recorded, found) = (&version.chart.metadata, &loaded.chart.metadata);
         if (&recorded.name, &recorded.version) != (&found.name, &found.version) {
             return Err(Failure::usage(format!(
-                "`{path}` is {} {}, but release {} was made from {} {}",
-                found.name, found.version, version.name, recorded.name, recorded.version
+                "`{}` is {} {}, but release {} was made from {} {}",
+                path.display(),
+                found.name,
+                found.version,
+                version.name,
+                recorded.name,
+                recorded.version
             )));
         }
         input.chart = loaded.chart;
