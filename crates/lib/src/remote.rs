@@ -9,7 +9,7 @@ use futures::channel::mpsc::unbounded;
 use pintle_registry::Client;
 use pintle_repo::{Folders, Getter, Resolver};
 
-use crate::{Error, Reporter, Result};
+use crate::{Error, Progress, Reporter, Result};
 
 /// What operations on repositories and registries work with, as [`Session`](crate::Session) is for those on a cluster.
 /// Cloning is cheap.
@@ -92,7 +92,7 @@ pub(crate) async fn off_thread<T: Send + 'static>(
 ) -> Result<T> {
     let (sender, mut progress) = unbounded();
     // Nobody listens any more when the operation was dropped; its blocking part ends with the request that it waits for.
-    let mut forward = move |progress| drop(sender.unbounded_send(progress));
+    let mut forward = move |progress: Progress| drop(sender.unbounded_send(progress));
     let thread = std::thread::Builder::new()
         .spawn(move || work(&mut forward))
         .map_err(|error| Error::Input(format!("cannot start a thread: {error}")))?;

@@ -145,6 +145,16 @@ fn synchronous_operations_can_run_on_blocking_threads() {
     blocking(|| ops::plan_hooks(&any(), None, &mut Silent));
     blocking(|| ops::planned_hooks(&any()));
     blocking(|| ops::shown_only(b"", &[]));
+    blocking(move || ops::absolute(&path(), &path()));
+    blocking(|| ops::access_of(&any(), "", any()));
+    blocking(move || ops::archive_metadata(&path()));
+    blocking(move || ops::archive_name(&path(), &mut Silent));
+    blocking(|| ops::build_dependencies(&any(), &any(), &mut Silent));
+    blocking(|| ops::find_repository(&any(), |_| true));
+    blocking(|| ops::keyring(&any()));
+    blocking(move || ops::read_signature_file(&path(), 0));
+    blocking(|| ops::verify_bytes(&any(), b"", "", b""));
+    blocking(|| ops::with_entry(any(), &any()));
     blocking(move || ops::subchart_folders(&path()));
     blocking(move || ops::text_to_sign(&path(), &mut Silent));
     blocking(|| ops::unittest(&any(), &*any::<Box<dyn ops::UnittestHost + Send>>()));
@@ -185,6 +195,7 @@ fn every_operation_has_a_line_in_this_file() {
     let read = |path: &str| std::fs::read_to_string(folder.join(path)).expect("a source file of this crate");
     let text = read("src/ops/mod.rs");
     let mut wanted = exported("ops", &text);
+    wanted.extend(exported("ops", &read("src/ops/remote/mod.rs")));
     let modules = text.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'));
     for module in modules {
         wanted.extend(exported(module, &read(&format!("src/ops/{module}.rs"))));

@@ -20,7 +20,7 @@ use crate::{ChartReference, Error, KeyringFile, Reporter, Result};
 const MAX_ARCHIVE: u64 = 1 << 30;
 
 /// Whose signature of cosign a chart of a registry has.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct CosignVerified {
     /// The chart, without `oci://`.
     pub chart: String,
