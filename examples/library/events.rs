@@ -48,7 +48,8 @@ pub(crate) async fn rendered(chart: PathBuf, replicas: i64) -> Result<String> {
         }
         Ok(())
     })?;
-    let request = TemplateRequest { chart, name: "demo".to_owned(), ..TemplateRequest::default() };
+    let request =
+        TemplateRequest { chart: chart.into(), name: "demo".to_owned(), ..TemplateRequest::default() };
     let rendered = template(&Session::offline().with_events(lifecycle), &request, &mut Silent).await?;
     Ok(String::from_utf8_lossy(&rendered.text).into_owned())
 }

@@ -20,6 +20,7 @@ async fn main() -> Result<(), Error> {
 pub(crate) async fn installed(session: &Session, chart: PathBuf) -> Result<ReleaseVersion, Error> {
     let deploy = DeployOptions { wait: WaitStrategy::Watcher, ..DeployOptions::default() };
     let (name, namespace) = ("demo".to_owned(), "default".to_owned());
-    let request = InstallRequest { chart, name, namespace, deploy, ..InstallRequest::default() };
+    let request =
+        InstallRequest { chart: chart.into(), name, namespace, deploy, ..InstallRequest::default() };
     install(session, &request, &mut Silent).await
 }

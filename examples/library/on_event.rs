@@ -19,7 +19,7 @@ pub(crate) async fn labelled(chart: PathBuf) -> Result<String, Error> {
         context.objects_mut()?.iter_mut().for_each(|item| item.object.set_label("team", "blue"));
         Ok(())
     })?;
-    let request = TemplateRequest { chart, ..TemplateRequest::default() };
+    let request = TemplateRequest { chart: chart.into(), ..TemplateRequest::default() };
     let output = template(&Session::offline().with_events(events), &request, &mut Silent).await?;
     Ok(String::from_utf8_lossy(&output.text).into_owned())
 }

@@ -18,5 +18,5 @@ async fn main() -> Result<(), Error> {
 }
 
 pub(crate) async fn rehearsed(chart: PathBuf) -> Result<Rehearsal, Error> {
-    rehearse(&RehearseRequest { chart, ..RehearseRequest::default() }).await
+    rehearse(&RehearseRequest { chart: chart.into(), ..RehearseRequest::default() }).await
 }

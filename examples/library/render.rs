@@ -14,7 +14,8 @@ async fn main() -> Result<(), Error> {
 }
 
 pub(crate) async fn rendered(chart: PathBuf) -> Result<String, Error> {
-    let request = TemplateRequest { chart, name: "demo".to_owned(), ..TemplateRequest::default() };
+    let request =
+        TemplateRequest { chart: chart.into(), name: "demo".to_owned(), ..TemplateRequest::default() };
     let output = template(&Session::offline(), &request, &mut Silent).await?;
     Ok(String::from_utf8_lossy(&output.text).into_owned())
 }

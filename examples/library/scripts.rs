@@ -80,7 +80,8 @@ pub(crate) async fn rendered(chart: PathBuf) -> Result<String> {
             Ok(())
         }),
     )?;
-    let request = TemplateRequest { chart, name: "demo".to_owned(), ..TemplateRequest::default() };
+    let request =
+        TemplateRequest { chart: chart.into(), name: "demo".to_owned(), ..TemplateRequest::default() };
     let rendered = template(&Session::offline().with_events(lifecycle), &request, &mut Silent).await?;
     Ok(format!("{}{}", notes.text(), String::from_utf8_lossy(&rendered.text)))
 }

@@ -60,7 +60,7 @@ async fn answer(session: &Session, charts: &Path, request: Request<Incoming>) ->
             let values = vec![ValuesLayer::Bytes { name: "the request".into(), content: content.into() }];
             let (name, namespace) = ((*name).into(), (*namespace).into());
             let target = InstallRequest {
-                chart: charts.join(chart),
+                chart: charts.join(chart).into(),
                 name,
                 namespace,
                 values,

@@ -1,15 +1,14 @@
 //! Shows the metadata of a chart: `cargo run -p pintle --example show -- CHART`.
 #![allow(clippy::print_stdout)]
 
-use std::path::Path;
-
 use anyhow::{Context as _, Result};
 use pintle::Silent;
 use pintle::ops::show;
 
-fn main() -> Result<()> {
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<()> {
     let chart = std::env::args().nth(1).context("name a chart")?;
-    let shown = show(Path::new(&chart), &mut Silent)?;
+    let shown = show(&chart.as_str().into(), &mut Silent).await?;
     print!("{}", String::from_utf8_lossy(&shown.chart));
     let lines =
         |text: &Option<Vec<u8>>| text.as_ref().map_or(0, |text| text.split(|&byte| byte == b'\n').count());

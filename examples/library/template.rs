@@ -19,10 +19,10 @@ impl Reporter for Stderr {
 #[tokio::main]
 async fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
-    let chart = arguments.next().context("name a chart")?.into();
+    let chart = arguments.next().context("name a chart")?;
     let values = arguments.filter(|argument| argument != "--set").map(ValuesLayer::Set).collect();
     let request = TemplateRequest {
-        chart,
+        chart: chart.as_str().into(),
         name: "demo".to_owned(),
         namespace: "staging".to_owned(),
         values,

@@ -1,6 +1,7 @@
 //! `tidy`: layout checks that the compiler does not do.
 
 mod cited;
+mod front_ends;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -23,6 +24,7 @@ pub(crate) fn run() -> Result<()> {
     problems.extend(impure_sources()?);
     problems.extend(unlisted_tests()?);
     problems.extend(cited::problems()?);
+    problems.extend(front_ends::problems()?);
     for problem in &problems {
         print_line(&format!("tidy: {problem}"));
     }

@@ -1,21 +1,22 @@
-//! Resolves a chart reference to a path, and fetches the chart if necessary.
+//! Chart references as users type them, and the flags that say how they are looked up.
 
-use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
-use pintle::release::ChartSource;
-use pintle::repo::{Getter, Registries, Resolved, Wanted, provenance_url};
-use pintle_tree::quote::quote;
+use pintle::ops::locate_chart;
+use pintle::repo::{self, Wanted};
+use pintle::{ChartReference, Error, LocatedChart, Progress, RemoteError, RemoteEvent, Reporter, Verify};
 use pintle_tree::redact::redacted;
-use pintle_tree::{LogLevel, LogLine};
 
-use crate::failure::{Failure, FailureKind, reason};
+use crate::connect::run_offline;
+use crate::failure::Failure;
 use crate::flag::names;
 use crate::invocation::Invocation;
 use crate::personality::Personality;
+use crate::ui::Ui;
 use crate::{cosign, provenance, remote};
 
 /// The hint for a chart that was not found.
-const PATHS: &str = "give the path of a folder or an archive, or repo/name of a repository";
+pub(crate) const PATHS: &str = "give the path of a folder or an archive, or repo/name of a repository";
 
 /// The hint for a repository that was not added, which may also be a folder that does not exist.
 const REPOSITORIES: &str = "`repo add NAME URL` adds a repository, and `repo list` shows those that were added; there is no \
@@ -25,22 +26,24 @@ const REPOSITORIES: &str = "`repo add NAME URL` adds a repository, and `repo lis
 ///
 /// # Errors
 ///
-/// Paths that do not exist, and charts that cannot be fetched.
-pub(crate) fn locate(invocation: &mut Invocation<'_>, reference: &str) -> Result<String, Failure> {
-    let mut wanted = remote::wanted(&invocation.flags, reference.trim());
+/// Paths that do not exist, and charts that cannot be fetched or verified.
+pub(crate) fn locate(invocation: &mut Invocation<'_>, reference: &str) -> Result<LocatedChart, Failure> {
     debug_devel(invocation);
     // Helm trims the version here, but not in `pull`.
-    wanted.version = wanted.version.trim().to_owned();
-    locate_wanted(invocation, &wanted)
+    let version = remote::wanted(&invocation.flags, "").version.trim().to_owned();
+    locate_version(invocation, reference, &version)
 }
 
 /// As [`locate`]; with `--debug` it reports the version that was asked for and the path, as `install` and `template` of
 /// Helm do.
-pub(crate) fn locate_reported(invocation: &mut Invocation<'_>, reference: &str) -> Result<String, Failure> {
+pub(crate) fn locate_reported(
+    invocation: &mut Invocation<'_>,
+    reference: &str,
+) -> Result<LocatedChart, Failure> {
     debug_version(invocation, "Original chart version");
-    let path = locate(invocation, reference)?;
-    invocation.ui.debug("Chart path", &[("path", &path)]);
-    Ok(path)
+    let chart = locate(invocation, reference)?;
+    invocation.ui.debug("Chart path", &[("path", &chart.path.to_string_lossy())]);
+    Ok(chart)
 }
 
 /// Reports the version that was asked for.
@@ -64,114 +67,95 @@ pub(crate) fn locate_version(
     invocation: &mut Invocation<'_>,
     reference: &str,
     version: &str,
-) -> Result<String, Failure> {
-    let wanted =
-        Wanted { version: version.to_owned(), ..remote::wanted(&invocation.flags, reference.trim()) };
-    locate_wanted(invocation, &wanted)
+) -> Result<LocatedChart, Failure> {
+    let query = Wanted { version: version.to_owned(), ..remote::wanted(&invocation.flags, reference.trim()) };
+    let chart = of_query(invocation, query)?;
+    let prints_data =
+        PRINT_DATA.iter().any(|name| invocation.command_path.path.split(' ').nth(1) == Some(name));
+    let mut reporter = Locating { ui: invocation.ui, prints_data };
+    let located = run_offline(locate_chart(&chart, &mut reporter));
+    let located = located.map_err(|error| with_advice(reference.trim(), error))?;
+    // Helm's records have no field for the source, and under Helm's name our records are the same bytes as Helm's.
+    let source = located.source.filter(|_| invocation.personality == Personality::Pintle);
+    Ok(LocatedChart { source, ..located })
 }
 
-fn locate_wanted(invocation: &mut Invocation<'_>, wanted: &Wanted) -> Result<String, Failure> {
-    let reference = wanted.reference.as_str();
-    if wanted.repo_url.is_empty() {
-        match std::fs::metadata(reference) {
-            Ok(_) => return Ok(absolute(reference)),
-            Err(error) if reference.starts_with(['/', '.']) => return Err(missing(reference, &error)),
-            Err(_) => {}
+/// A reference with the settings of the flags.
+pub(crate) fn of_query(invocation: &Invocation<'_>, query: Wanted) -> Result<ChartReference, Failure> {
+    let flags = &invocation.flags;
+    let verify = match () {
+        () if cosign::is_asked(flags) => Verify::Cosign(cosign::trust(flags)?.into()),
+        () if flags.declares(names::VERIFY) && flags.on(names::VERIFY) => {
+            Verify::Provenance(provenance::keyring_file(invocation))
         }
-    }
-    let getter = remote::getter(invocation, remote::TIMEOUT);
-    let resolver = remote::resolver(invocation, &getter);
-    let create_cache = || {
-        let created = pintle::chart::create_folders(&resolver.folders.repository_cache);
-        created.map_err(|error| pintle::repo::Error::File(error.to_string()))
+        () => Verify::Never,
     };
-    let resolved = resolver.resolve_after(wanted, create_cache);
-    let mut resolved = resolved.map_err(|error| {
-        let failure = Failure::from(error);
-        match failure.text.as_str() {
-            text if text.starts_with("non-absolute URLs") => failure
-                .with_pintle_text(format!("there is no chart at `{}`", redacted(reference)))
-                .hint(PATHS),
-            text if text.starts_with("repo ") && text.ends_with(" not found") => failure.hint(REPOSITORIES),
-            _ => failure,
+    let folder = std::env::current_dir().unwrap_or_default();
+    Ok(ChartReference { remote: remote::remote(invocation, remote::TIMEOUT), query, folder, verify })
+}
+
+/// The failure of a reference that is neither a path nor in a repository.
+fn with_advice(reference: &str, error: Error) -> Failure {
+    let advice = match &error {
+        Error::Remote(error) => match &**error {
+            RemoteError::Repo(repo::Error::NotAbsolute { .. }) => Some(PATHS),
+            RemoteError::Repo(repo::Error::UnknownRepository { .. }) => Some(REPOSITORIES),
+            _ => None,
+        },
+        _ => None,
+    };
+    let failure = Failure::from(error);
+    match advice {
+        Some(PATHS) => {
+            failure.with_pintle_text(format!("there is no chart at `{}`", redacted(reference))).hint(PATHS)
         }
-    })?;
-    for line in &resolved.log {
-        invocation.ui.log(line);
+        Some(hint) => failure.hint(hint),
+        None => failure,
     }
-    if cosign::is_asked(&invocation.flags) {
-        let verified = cosign::verify(invocation, &resolver, &mut resolved)?;
-        verified.lines().for_each(|line| invocation.ui.note(line));
-    }
-    let fetched = resolver.fetch(&resolved);
-    notice(invocation, &getter)?;
-    if let Err(pintle::repo::Error::Cache(_)) = fetched {
-        let line = LogLine::info("failed to create cache directory");
-        invocation.ui.log(&LogLine { level: LogLevel::Error, ..line });
-    }
-    let fetched = fetched?;
-    // Helm's records have no field for it, and under Helm's name our records are the same bytes as Helm's.
-    if invocation.personality == Personality::Pintle {
-        invocation.chart_source = Some(ChartSource {
-            url: redacted(&resolved.source.url).into_owned(),
-            repository: redacted(&resolved.source.repository).into_owned(),
-            digest: format!("sha256:{}", fetched.digest),
-        });
-    }
-    let verify = invocation.flags.declares(names::VERIFY) && invocation.flags.on(names::VERIFY);
-    if verify && !cosign::is_asked(&invocation.flags) {
-        let provenance = resolver.cached_provenance(&resolved, &fetched.digest);
-        notice(invocation, &getter)?;
-        let provenance = provenance.map_err(|error| no_provenance(&resolved, &error))?;
-        let (archive, provenance) = (fetched.path.to_string_lossy(), provenance.to_string_lossy());
-        provenance::verify_named(invocation, &archive, &resolved.file_name, &provenance)?;
-    }
-    Ok(absolute(&fetched.path.to_string_lossy()))
 }
 
 /// The commands of Helm whose standard output is data, so that messages about charts go to standard error.
 const PRINT_DATA: [&str; 2] = ["template", "show"];
 
-/// Prints Helm's messages about charts from registries. Helm mixes them into the standard output of commands that print no
-/// data; called as `pintle`, they always go to standard error.
-fn notice(invocation: &mut Invocation<'_>, getter: &Getter) -> Result<(), Failure> {
-    let notices = getter.registries().map(Registries::take_notices).unwrap_or_default();
-    let prints_data =
-        invocation.command_path.path.split(' ').nth(1).is_some_and(|name| PRINT_DATA.contains(&name));
-    match invocation.personality {
-        Personality::Helm if !prints_data => invocation.ui.print(&notices),
-        _ => {
-            notices.lines().for_each(|line| invocation.ui.note(line));
-            Ok(())
+/// Shows what happens while a chart is located.
+struct Locating<'a> {
+    ui: &'a mut Ui,
+    prints_data: bool,
+}
+
+impl Reporter for Locating<'_> {
+    fn report(&mut self, progress: Progress) {
+        match progress {
+            Progress::Message(message) => self.ui.log(&message.line),
+            Progress::Remote(event) => self.remote(&event),
+            _ => {}
         }
     }
 }
 
-/// The failure if a provenance file is required but cannot be fetched. Helm does not print the cause.
-pub(crate) fn no_provenance(resolved: &Resolved, cause: &pintle::repo::Error) -> Failure {
-    let url = quote(provenance_url(resolved).as_bytes());
-    let text = format!("failed to fetch provenance {url}");
-    let own = redacted(&format!("{text}: {cause}")).into_owned();
-    Failure::run_time(text).with_pintle_text(own)
-}
-
-fn missing(reference: &str, error: &std::io::Error) -> Failure {
-    let shown = redacted(reference);
-    let own = match error.kind() {
-        ErrorKind::NotFound | ErrorKind::InvalidInput => format!("there is no chart at `{shown}`"),
-        _ => format!("cannot look at `{shown}`: {}", reason(error)),
-    };
-    let text = format!("path {} not found", quote(reference.as_bytes()));
-    Failure::new(FailureKind::BadInput, text).with_pintle_text(own).hint(PATHS)
+impl Locating<'_> {
+    fn remote(&mut self, event: &RemoteEvent) {
+        match event {
+            // Helm mixes messages into the standard output of commands that print no data; called as `pintle`, they always go
+            // to standard error. A write error is reported when the output is flushed at the end.
+            RemoteEvent::Pulled { text }
+                if self.ui.personality() == Personality::Helm && !self.prints_data =>
+            {
+                let _ = self.ui.print(text);
+            }
+            RemoteEvent::Pulled { text } => text.lines().for_each(|line| self.ui.note(line)),
+            RemoteEvent::SignedByCosign(verified) => {
+                cosign::words(verified).lines().for_each(|line| self.ui.note(line));
+            }
+            _ => {}
+        }
+    }
 }
 
 /// An absolute, cleaned path. Links are not followed, because errors show the path.
-pub(crate) fn absolute(path: &str) -> String {
-    if path.starts_with('/') {
-        return crate::path::clean(path);
-    }
+pub(crate) fn absolute(path: impl AsRef<Path>) -> PathBuf {
     match std::env::current_dir() {
-        Ok(folder) => crate::path::join(&[&folder.to_string_lossy(), path]),
-        Err(_) => path.to_owned(),
+        Ok(folder) => pintle::ops::absolute(&folder, path.as_ref()),
+        Err(_) => path.as_ref().to_owned(),
     }
 }

@@ -2,10 +2,11 @@
 //! with a cluster start.
 
 use std::io::Write as _;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use futures::FutureExt as _;
 use pintle::cluster::{Cluster, Proxies, Settings, store};
 use pintle::embedded::{Api, Embedded};
 use pintle::release::{MemoryStore, Store, StoreError};
@@ -258,10 +259,24 @@ pub(crate) fn keeps_ids(personality: Personality, environment: &Environment) -> 
     personality == Personality::Pintle && matches!(driver.as_str(), "" | "native")
 }
 
-/// Runs an operation of an offline session. Such an operation never waits for I/O, so polling it is enough and the
-/// runtime, which takes milliseconds to start, is not needed.
+/// Runs an operation that needs no runtime, which takes milliseconds to start: one without a cluster, or one that waits for
+/// its own threads.
 pub(crate) fn run_offline<T>(operation: impl Future<Output = T>) -> T {
-    operation.now_or_never().expect("operations without a cluster have nothing to wait for")
+    struct Unpark(std::thread::Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut context = Context::from_waker(&waker);
+    let mut operation = pin!(operation);
+    loop {
+        match operation.as_mut().poll(&mut context) {
+            Poll::Ready(outcome) => return outcome,
+            Poll::Pending => std::thread::park(),
+        }
+    }
 }
 
 /// The store to write to, the stores whose releases are listed too, and those that are only checked for name conflicts.
@@ -332,7 +347,7 @@ impl Driver {
 }
 
 async fn sql(address: &str) -> Result<Arc<dyn Store>, String> {
-    let store = pintle_sql::SqlStore::connect(address).await;
+    let store = pintle::sql::SqlStore::connect(address).await;
     Ok(Arc::new(store.map_err(|error| format!("unable to instantiate SQL driver: {error}"))?))
 }
 

@@ -1,14 +1,14 @@
 //! `--verify=cosign`: verifies charts of registries by the signatures that cosign has put beside them.
 
+use std::path::Path;
+
 use pintle::cosign::{CosignTrust, Expected};
+use pintle::ops::{CosignVerified, read_signature_file};
 use pintle::provenance::{PublicKey, TRUSTED_ROOT_LIMIT, TrustedRoot};
-use pintle::repo::{Resolved, Resolver};
 
 use crate::failure::Failure;
 use crate::flag::parsed::Parsed;
 use crate::flag::{Name, names};
-use crate::invocation::Invocation;
-use crate::provenance;
 
 /// The size limit of a key.
 const KEY_LIMIT: usize = 64 << 10;
@@ -20,29 +20,15 @@ pub(crate) fn is_asked(flags: &Parsed) -> bool {
         && flags.text(names::VERIFY_TEXT) == "cosign"
 }
 
-/// Checks the flags before anything is asked for.
-pub(crate) fn check_flags(flags: &Parsed) -> Result<(), Failure> {
-    trust(flags).map(drop)
-}
-
-/// Verifies the signature of a resolved chart before it is fetched, pins `resolved` to the digest of the verified manifest, and
-/// returns a summary.
-pub(crate) fn verify(
-    invocation: &Invocation<'_>,
-    resolver: &Resolver<'_>,
-    resolved: &mut Resolved,
-) -> Result<String, Failure> {
-    let trust = trust(&invocation.flags)?;
-    let chart = resolved.source.url.trim_start_matches("oci://").to_owned();
-    let (manifest, signatures) = resolver.signatures(resolved)?;
-    let signer = trust.verify(&signatures, &manifest)?;
-    let signer = signer.map(|signer| format!("Signed by: {} ({})\n", signer.identity, signer.issuer));
-    let signer = signer.unwrap_or_default();
-    Ok(format!("Signed chart: {chart}\n{signer}Manifest Digest Verified: {manifest}\n"))
+/// The text for a chart with a valid signature.
+pub(crate) fn words(verified: &CosignVerified) -> String {
+    let CosignVerified { chart, signer, manifest } = verified;
+    let signer = signer.as_ref().map(|by| format!("Signed by: {} ({})\n", by.identity, by.issuer));
+    format!("Signed chart: {chart}\n{}Manifest Digest Verified: {manifest}\n", signer.unwrap_or_default())
 }
 
 /// The required key or signer, from the flags.
-fn trust(flags: &Parsed) -> Result<CosignTrust, Failure> {
+pub(crate) fn trust(flags: &Parsed) -> Result<CosignTrust, Failure> {
     let expected = |exact: Name<String>, regexp: Name<String>| {
         let (name, other) = (exact.as_str(), regexp.as_str());
         match (flags.text(exact), flags.text(regexp)) {
@@ -64,7 +50,7 @@ fn trust(flags: &Parsed) -> Result<CosignTrust, Failure> {
                     "set --trusted-root to a trusted_root.json; `cosign trusted-root create` makes one",
                 ));
             }
-            let root = TrustedRoot::read(&provenance::read(root, TRUSTED_ROOT_LIMIT)?)?;
+            let root = TrustedRoot::read(&read_signature_file(Path::new(root), TRUSTED_ROOT_LIMIT)?)?;
             Ok(CosignTrust::Signer { root, identity, issuer })
         }
         ("", None, None) => Err(Failure::usage("no key and no identity to verify the signature with").hint(
@@ -73,7 +59,9 @@ fn trust(flags: &Parsed) -> Result<CosignTrust, Failure> {
         ("", _, _) => {
             Err(Failure::usage("--certificate-identity and --certificate-oidc-issuer are needed together"))
         }
-        (key, None, None) => Ok(CosignTrust::Key(PublicKey::read(&provenance::read(key, KEY_LIMIT)?)?)),
+        (key, None, None) => {
+            Ok(CosignTrust::Key(PublicKey::read(&read_signature_file(Path::new(key), KEY_LIMIT)?)?))
+        }
         _ => Err(Failure::usage("--key and --certificate-identity cannot be used together")),
     }
 }

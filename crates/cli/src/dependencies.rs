@@ -1,89 +1,51 @@
 //! Dependencies of charts: the repositories and registries that they come from, as flags and environment describe them.
 
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 
 use pintle::ops::dependency::BuildTimes;
-use pintle::registry::Client;
-use pintle::repo::{DependencySource, Folders, Getter, Verification};
+use pintle::ops::{DependencyRequest, Signatures, update_dependencies};
+use pintle::{ChartRef, KeyringFile, Reporter};
 
+use crate::connect::run_offline;
 use crate::failure::Failure;
 use crate::flag::names;
 use crate::invocation::Invocation;
-use crate::personality::Personality;
-use crate::provenance::KeyringFile;
+use crate::report::Reporting;
 use crate::{clock, provenance, registry_access, remote};
 
-/// What fetches dependencies.
-pub(crate) struct Sources {
-    folders: Folders,
-    getter: Getter,
-    registry: Arc<Client>,
-    all_repositories: bool,
-    skip_refresh: bool,
-    /// The keyring to verify signatures with; `None` if they are not verified.
-    keyring: Option<KeyringFile>,
-    /// Whether charts without a signature are refused.
-    must_be_signed: bool,
-    times: BuildTimes,
+/// The request for the dependencies of a chart that the flags describe, without signatures.
+pub(crate) fn request(invocation: &Invocation<'_>, chart: PathBuf) -> Result<DependencyRequest, Failure> {
+    let flags = &invocation.flags;
+    let client = registry_access::client(invocation)?;
+    Ok(DependencyRequest {
+        chart,
+        recursive: false,
+        remote: remote::remote(invocation, remote::TIMEOUT).with_registry(client),
+        skip_refresh: flags.declares(names::SKIP_REFRESH) && flags.on(names::SKIP_REFRESH),
+        signatures: Signatures::Ignored,
+        times: times(invocation)?,
+    })
 }
 
-impl Sources {
-    /// What the flags of a command describe.
-    pub(crate) fn of_flags(invocation: &Invocation<'_>) -> Result<Sources, Failure> {
-        let flags = &invocation.flags;
-        let is_dependency = flags.declares(names::SKIP_REFRESH);
-        Ok(Sources {
-            folders: remote::folders(flags, invocation.environment),
-            getter: remote::getter(invocation, remote::TIMEOUT),
-            registry: registry_access::client(invocation)?,
-            all_repositories: invocation.personality == Personality::Helm,
-            skip_refresh: is_dependency && flags.on(names::SKIP_REFRESH),
-            keyring: (is_dependency && flags.on(names::VERIFY)).then(|| provenance::keyring_file(invocation)),
-            must_be_signed: invocation.command_path.command.name == "update",
-            times: times(invocation)?,
-        })
-    }
-
-    /// Runs something with the source of dependencies.
-    pub(crate) fn with<T>(&self, operation: impl FnOnce(&mut DependencySource<'_>) -> T) -> T {
-        let verifier = |archive: &Path, signature: &Path| {
-            let keyring = self.keyring.as_ref().ok_or_else(|| "there is no keyring".to_owned())?;
-            let [archive, signature] = [archive, signature].map(|path| path.to_string_lossy().into_owned());
-            let outcome = provenance::verify_archive_with(keyring, &archive, &signature);
-            outcome.map(|_| ()).map_err(|failure| failure.text.clone())
-        };
-        let mut source = DependencySource::new(self.folders.clone(), &self.getter);
-        source.registry = Some(Arc::clone(&self.registry));
-        source.all_repositories = self.all_repositories;
-        source.skip_refresh = self.skip_refresh;
-        source.verification = match (&self.keyring, self.must_be_signed) {
-            (None, _) => Verification::Never,
-            (Some(_), false) => Verification::IfPossible(&verifier),
-            (Some(_), true) => Verification::Always(&verifier),
-        };
-        operation(&mut source)
-    }
+/// The keyring of `--verify`.
+pub(crate) fn keyring(invocation: &Invocation<'_>) -> Option<KeyringFile> {
+    invocation.flags.on(names::VERIFY).then(|| provenance::keyring_file(invocation))
 }
 
-/// Updates the dependencies of the chart at a path, as `dependency update` does.
+/// Updates the dependencies of a chart, as `dependency update` does.
 pub(crate) fn update(
     invocation: &Invocation<'_>,
     chart: &Path,
-    reporter: &mut dyn pintle::Reporter,
+    reporter: &mut dyn Reporter,
 ) -> Result<(), Failure> {
-    let sources = Sources::of_flags(invocation)?;
-    update_from(&sources, chart, reporter)
+    let request = request(invocation, chart.to_owned())?;
+    Ok(run_offline(update_dependencies(&request, reporter))?)
 }
 
-/// As [`update`], for callers that have already borrowed the invocation.
-pub(crate) fn update_from(
-    sources: &Sources,
-    chart: &Path,
-    reporter: &mut dyn pintle::Reporter,
-) -> Result<(), Failure> {
-    let times = sources.times;
-    Ok(sources.with(|source| pintle::ops::dependency::update(chart, times, Some(source), reporter))?)
+/// The same for callers that show the progress.
+pub(crate) fn update_reported(invocation: &mut Invocation<'_>, chart: &ChartRef) -> Result<(), Failure> {
+    let request = request(invocation, chart.path().unwrap_or(Path::new("")).to_owned())?;
+    Ok(run_offline(update_dependencies(&request, &mut Reporting::new(invocation.ui)))?)
 }
 
 /// The times of a new lock and of archives that are made from folders.
@@ -100,10 +62,10 @@ pub(crate) fn epoch(invocation: &Invocation<'_>) -> Result<Option<i64>, Failure>
 
 /// Checks `SOURCE_DATE_EPOCH` for a chart that has dependencies, whether they are there or not, as Helm does before it renders
 /// the chart.
-pub(crate) fn check_epoch(invocation: &Invocation<'_>, chart: &Path) -> Result<(), Failure> {
+pub(crate) fn check_epoch(invocation: &Invocation<'_>, chart: &ChartRef) -> Result<(), Failure> {
     let Err(failure) = epoch(invocation) else { return Ok(()) };
     // A chart that cannot be loaded is reported by the operation itself.
-    match pintle::chart::load(chart, &mut Vec::new()) {
+    match pintle::chart::load(chart.path().unwrap_or(Path::new("")), &mut Vec::new()) {
         Ok(chart) if !chart.metadata.dependencies.is_empty() => Err(failure),
         _ => Ok(()),
     }

@@ -3,9 +3,15 @@
 
 mod hint;
 mod operation;
+mod remote;
 
-pub(crate) use hint::hint;
+pub(crate) use hint::{hint, image_hint, repository_hint, signature_hint};
 pub(crate) use operation::reason;
+pub(crate) use remote::DEPENDENCIES;
+
+use pintle_tree::quote::quote;
+
+use crate::flag::Name;
 
 /// The kind of a failure, from which the exit code follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +49,8 @@ pub(crate) struct Failure(Box<FailureDetails>);
 #[derive(Debug)]
 pub(crate) struct FailureDetails {
     pub(crate) class: FailureKind,
+    /// Whether it is about the value of a flag.
+    pub(crate) is_about_a_flag: bool,
     /// Helm's text.
     pub(crate) text: String,
     /// Our own text, if it differs.
@@ -62,6 +70,7 @@ impl Failure {
     pub(crate) fn new(class: FailureKind, text: impl Into<String>) -> Failure {
         Failure(Box::new(FailureDetails {
             class,
+            is_about_a_flag: false,
             text: text.into(),
             own: None,
             causes: Vec::new(),
@@ -76,14 +85,17 @@ impl Failure {
         Failure::new(FailureKind::BadInput, text)
     }
 
+    /// A value that a flag does not take, in the words of Helm's parser.
+    pub(crate) fn bad_argument<T>(value: &str, flag: Name<T>, reason: &str) -> Failure {
+        let (value, flag) = (quote(value.as_bytes()), flag.as_str());
+        let mut failure = Failure::usage(format!("invalid argument {value} for \"--{flag}\" flag: {reason}"));
+        failure.is_about_a_flag = true;
+        failure
+    }
+
     /// A failure at run time.
     pub(crate) fn run_time(text: impl Into<String>) -> Failure {
         Failure::new(FailureKind::RunTime, text)
-    }
-
-    /// Whether it is about the value of a flag, in the words of Helm's parser.
-    pub(crate) fn is_about_a_flag(&self) -> bool {
-        self.text.starts_with("invalid argument ")
     }
 
     /// Sets our own text.

@@ -1,7 +1,5 @@
 //! The context of one run of a command.
 
-use pintle::release::ChartSource;
-
 use crate::command::CommandPath;
 use crate::env::Environment;
 use crate::flag::names;
@@ -20,8 +18,6 @@ pub(crate) struct Invocation<'a> {
     pub(crate) flags: Parsed,
     /// The environment.
     pub(crate) environment: &'a Environment,
-    /// Where the chart came from, once it was fetched.
-    pub(crate) chart_source: Option<ChartSource>,
     /// The output streams.
     pub(crate) ui: &'a mut Ui,
 }

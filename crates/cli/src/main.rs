@@ -39,7 +39,6 @@ mod schemas;
 mod scripts;
 mod text_template;
 mod ui;
-mod upload;
 
 use std::process::ExitCode;
 

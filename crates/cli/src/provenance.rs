@@ -2,27 +2,22 @@
 //! agent has.
 
 use std::cell::RefCell;
-use std::fs::File;
 use std::io::{BufRead as _, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use pintle::provenance::{
-    Entity, Error, KEYRING_LIMIT, Keyring, PROVENANCE_LIMIT, Verified, sha256, sha256_of, sign, verify,
-};
+use pintle::KeyringFile;
+use pintle::ops::read_signature_file;
+use pintle::provenance::{Entity, Error, Keyring, Verified, sign};
 use pintle_tree::quote::quote;
 
-use crate::command::ArgCompletion;
-use crate::failure::{Failure, reason};
+use crate::failure::{Failure, reason, signature_hint};
 use crate::flag::names;
 use crate::invocation::Invocation;
 use crate::personality::Personality;
 use crate::report::Reporting;
 use crate::ui::Ui;
-use crate::{chart_reference, clock, cosign, prompt};
-
-/// The size limit of an archive.
-const MAX_ARCHIVE: u64 = 1 << 30;
+use crate::{clock, prompt};
 
 /// The size limit of a passphrase file.
 const PASSPHRASE_LIMIT: usize = 64 << 10;
@@ -30,117 +25,11 @@ const PASSPHRASE_LIMIT: usize = 64 << 10;
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
         let failure = Failure::run_time(error.to_string());
-        match error.hint() {
+        match signature_hint(&error) {
             Some(hint) => failure.hint(hint),
             None => failure,
         }
     }
-}
-
-/// Verifies the signature of a local chart before it is read. Downloaded charts are verified by the download.
-pub(crate) fn check_local_chart(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    let flags = &invocation.flags;
-    let asked = flags.declares(names::VERIFY) && flags.declares(names::REPO);
-    if !asked || !flags.on(names::VERIFY) || !flags.text(names::REPO).is_empty() {
-        return Ok(());
-    }
-    let is_install = invocation.command_path.command.name == "install";
-    let at = match (invocation.command_path.command.completion, flags.operands.len()) {
-        (ArgCompletion::Chart, 1) => 0,
-        // Without a name `install` reports another error first, as Helm does.
-        (ArgCompletion::NameAndChart, 1)
-            if is_install
-                && !flags.on(names::GENERATE_NAME)
-                && flags.text(names::NAME_TEMPLATE).is_empty() =>
-        {
-            return Ok(());
-        }
-        (ArgCompletion::NameAndChart, count @ 1..=2) => count - 1,
-        (ArgCompletion::ReleaseAndChart, 2) => 1,
-        // The command itself reports wrong operands.
-        _ => return Ok(()),
-    };
-    let reference = invocation.operand(at).trim();
-    if std::fs::metadata(reference).is_err() {
-        return Ok(());
-    }
-    let chart = chart_reference::absolute(reference);
-    if cosign::is_asked(flags) {
-        return Err(Failure::usage(format!(
-            "--verify=cosign is for charts of registries, and {chart} is a file"
-        ))
-        .hint("without =cosign, --verify looks for a provenance file"));
-    }
-    match verify_archive(invocation, &chart, &format!("{chart}.prov")) {
-        Ok(_) => Ok(()),
-        Err(failure) if is_install => Err(failure.during("INSTALLATION FAILED")),
-        Err(failure) => Err(failure),
-    }
-}
-
-/// Verifies an archive with the keyring of `--keyring`.
-pub(crate) fn verify_archive(
-    invocation: &Invocation<'_>,
-    archive: &str,
-    provenance: &str,
-) -> Result<Verified, Failure> {
-    verify_archive_with(&keyring_file(invocation), archive, provenance)
-}
-
-/// As [`verify_archive`], for an archive whose file name differs from the one in the provenance file.
-pub(crate) fn verify_named(
-    invocation: &Invocation<'_>,
-    archive: &str,
-    name: &str,
-    provenance: &str,
-) -> Result<Verified, Failure> {
-    verify_named_with(&keyring_file(invocation), archive, name, provenance)
-}
-
-/// Verifies an archive with a keyring.
-pub(crate) fn verify_archive_with(
-    keyring: &KeyringFile,
-    archive: &str,
-    provenance: &str,
-) -> Result<Verified, Failure> {
-    let name = Path::new(archive).file_name().unwrap_or_default().to_string_lossy();
-    verify_named_with(keyring, archive, &name, provenance)
-}
-
-fn verify_named_with(
-    keyring: &KeyringFile,
-    archive: &str,
-    name: &str,
-    provenance: &str,
-) -> Result<Verified, Failure> {
-    let stat =
-        |path: &str| std::fs::metadata(path).map_err(|error| format!("stat {path}: {}", reason(&error)));
-    let found = stat(archive).map_err(Failure::usage)?;
-    if found.is_dir() {
-        return Err(Failure::usage("unpacked charts cannot be verified")
-            .hint("`package --sign` makes an archive that can"));
-    }
-    if !Path::new(name).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("tgz")) {
-        return Err(Failure::usage("chart must be a tgz file"));
-    }
-    stat(provenance)
-        .map_err(|cause| Failure::usage(format!("could not load provenance file {provenance}: {cause}")))?;
-    let keyring = keyring.read().map_err(|failure| failure.during("failed to load keyring"))?;
-    let digest = digest_of(archive).map_err(|failure| failure.during("failed to read chart archive"))?;
-    let text = read(provenance, PROVENANCE_LIMIT)
-        .map_err(|failure| failure.during("failed to read provenance file"))?;
-    Ok(verify(&keyring, &text, name, &digest, now())?)
-}
-
-/// Verifies bytes that are called `name` with the text of their provenance file.
-pub(crate) fn verify_bytes(
-    keyring: &KeyringFile,
-    archive: &[u8],
-    name: &str,
-    provenance: &[u8],
-) -> Result<Verified, Failure> {
-    let keyring = keyring.read()?;
-    Ok(verify(&keyring, provenance, name, &sha256(archive), now())?)
 }
 
 /// The text for a chart with a valid signature.
@@ -155,39 +44,14 @@ fn now() -> u64 {
     u64::try_from(clock::now()).unwrap_or_default()
 }
 
-fn refused(path: &str, error: &std::io::Error) -> Failure {
-    let verb = if error.kind() == std::io::ErrorKind::IsADirectory { "read" } else { "open" };
-    Failure::usage(format!("{verb} {path}: {}", reason(error)))
-}
-
-/// The content of a file, up to one byte over `limit`, by which the caller detects that it is too large.
-pub(crate) fn read(path: &str, limit: usize) -> Result<Vec<u8>, Failure> {
-    let mut content = Vec::new();
-    let outcome = File::open(path).and_then(|file| file.take(limit as u64 + 1).read_to_end(&mut content));
-    outcome.map(|_| content).map_err(|error| refused(path, &error))
-}
-
-fn digest_of(path: &str) -> Result<String, Failure> {
-    // A device without end is not the chart that was signed either.
-    File::open(path).and_then(|file| sha256_of(file.take(MAX_ARCHIVE))).map_err(|error| refused(path, &error))
-}
-
-/// Where a keyring is. It is read when it is needed.
-pub(crate) struct KeyringFile(String);
-
-impl KeyringFile {
-    fn read(&self) -> Result<Keyring, Failure> {
-        Ok(Keyring::read_named(&read(&self.0, KEYRING_LIMIT)?, &self.0)?)
-    }
-}
-
 /// The keyring of `--keyring`.
 pub(crate) fn keyring_file(invocation: &Invocation<'_>) -> KeyringFile {
-    KeyringFile(invocation.flags.text_or_setting(names::KEYRING, invocation.environment))
+    let path = invocation.flags.text_or_setting(names::KEYRING, invocation.environment).into();
+    KeyringFile { path, now: now() }
 }
 
 fn keyring(invocation: &Invocation<'_>) -> Result<Keyring, Failure> {
-    keyring_file(invocation).read()
+    Ok(pintle::ops::keyring(&keyring_file(invocation))?)
 }
 
 /// The signing key, and how to get its passphrase.
@@ -242,7 +106,7 @@ impl Signer {
     /// Takes the whole passphrase file, as Helm does for plugins: it may be empty.
     fn read_whole_passphrase(&self) -> Result<(), Failure> {
         if !matches!(self.passphrase_file.as_str(), "" | "-") {
-            let text = read(&self.passphrase_file, PASSPHRASE_LIMIT)?;
+            let text = read_signature_file(Path::new(&self.passphrase_file), PASSPHRASE_LIMIT)?;
             let end = text.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).map_or(0, |at| at + 1);
             *self.passphrase.borrow_mut() = Some(text[..end].to_vec());
         }
@@ -324,7 +188,7 @@ impl Signer {
             }
             std::io::stdin().lock().take(PASSPHRASE_LIMIT as u64).read_until(b'\n', &mut line)?;
         } else {
-            let text = read(&self.passphrase_file, PASSPHRASE_LIMIT)?;
+            let text = read_signature_file(Path::new(&self.passphrase_file), PASSPHRASE_LIMIT)?;
             line.extend(text.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default());
         }
         if line.is_empty() {

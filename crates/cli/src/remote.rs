@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pintle::repo::{Access, Folders, Getter, Proxies, Resolver, StaleDigest, Wanted};
+use pintle::Remote;
+use pintle::repo::{Access, Folders, Getter, Proxies, StaleDigest, Wanted};
 use pintle_tree::LogLine;
 
 use crate::connect;
 use crate::download_progress;
 use crate::env::Environment;
-use crate::failure::{Failure, FailureKind};
+use crate::failure::{Failure, FailureKind, repository_hint};
 use crate::flag::parsed::Parsed;
 use crate::flag::{Name, names};
 use crate::invocation::Invocation;
@@ -64,14 +65,13 @@ fn stale_digest_warning() -> StaleDigest {
     })
 }
 
-/// Turns references into archives.
-pub(crate) fn resolver<'g>(invocation: &Invocation<'_>, getter: &'g Getter) -> Resolver<'g> {
+/// What operations on repositories and registries work with.
+pub(crate) fn remote(invocation: &Invocation<'_>, timeout: Duration) -> Remote {
     let flags = &invocation.flags;
-    Resolver {
-        folders: folders(flags, invocation.environment),
-        getter,
+    Remote {
         skip_digest: flags.declares(names::INSECURE_SKIP_DIGEST) && flags.on(names::INSECURE_SKIP_DIGEST),
         needs_all_indexes: invocation.personality == Personality::Helm,
+        ..Remote::new(folders(flags, invocation.environment), getter(invocation, timeout))
     }
 }
 
@@ -115,12 +115,14 @@ pub(crate) fn wanted(flags: &Parsed, reference: &str) -> Wanted {
 impl From<pintle::repo::Error> for Failure {
     fn from(error: pintle::repo::Error) -> Failure {
         let class = match error {
-            pintle::repo::Error::Input(_) => FailureKind::BadInput,
+            pintle::repo::Error::Input(_)
+            | pintle::repo::Error::NotAbsolute { .. }
+            | pintle::repo::Error::UnknownRepository { .. } => FailureKind::BadInput,
             pintle::repo::Error::Archive(_) => FailureKind::BadChart,
             _ => FailureKind::RunTime,
         };
         let failure = Failure::new(class, error.to_string());
-        match error.hint() {
+        match repository_hint(&error) {
             Some(hint) => failure.hint(hint),
             None => failure,
         }

@@ -8,9 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use pintle::chart::metadata::Dependency;
 use pintle::cluster::logs::LogSource;
-use pintle::{Message, MessageKind, ObjectProgress, Progress};
+use pintle::{Message, MessageKind, ObjectProgress, Progress, RemoteEvent};
 use pintle_tree::LogLine;
+use pintle_tree::quote::quote;
 
 use crate::output::live::ProgressTable;
 use crate::personality::Personality;
@@ -38,8 +40,44 @@ impl pintle::Reporter for Reporting<'_> {
                 // A write error is reported when the output is flushed at the end.
                 let _ = self.0.print(&format!("{}\n", text.trim_end_matches('\n')));
             }
+            Progress::Remote(event) => {
+                // Each line is shown at once: the next repository may take a while.
+                let _ = self.0.print(&remote_text(&event)).and_then(|()| self.0.flush());
+            }
             other => helm_log::decisions(&other).iter().for_each(|line| self.0.log(line)),
         }
+    }
+}
+
+/// Helm's lines about repositories and charts of registries.
+fn remote_text(event: &RemoteEvent) -> String {
+    let quoted = |name: &str| quote(name.as_bytes());
+    match event {
+        RemoteEvent::RepositoryRemoved { name } => {
+            format!("{} has been removed from your repositories\n", quoted(name))
+        }
+        RemoteEvent::UpdatingRepositories => {
+            "Hang tight while we grab the latest from your chart repositories...\n".to_owned()
+        }
+        RemoteEvent::RepositoryUpdated { name } => {
+            format!("...Successfully got an update from the {} chart repository\n", quoted(name))
+        }
+        RemoteEvent::RepositoryNotUpdated { name, url, error } => {
+            let name = quoted(name);
+            format!("...Unable to get an update from the {name} chart repository ({url}):\n\t{error}\n")
+        }
+        RemoteEvent::DependencyAdded(Dependency { name, version, repository, .. }) => {
+            format!("Added {name} {version} from {repository}\n")
+        }
+        RemoteEvent::DependencyUpgraded { name, from, to, newest } if from == to => {
+            format!("{name} {to} allows {newest}, the newest version\n")
+        }
+        RemoteEvent::DependencyUpgraded { name, from, to, .. } => {
+            format!("Upgraded {name} from {from} to {to}\n")
+        }
+        RemoteEvent::Uploading { file_name, to } => format!("Pushing {file_name} to {to}...\n"),
+        RemoteEvent::Pulled { text } => text.clone(),
+        _ => String::new(),
     }
 }
 

@@ -331,10 +331,7 @@ fn hook_logs(invocation: &Invocation<'_>) -> Result<HookLogs, Failure> {
         }
         "" | "end" => Ok(HookLogs::AtEnd),
         "stream" => Ok(HookLogs::Stream),
-        other => Err(Failure::usage(format!(
-            "invalid argument {} for \"--logs\" flag: must be \"end\" or \"stream\"",
-            quote(other.as_bytes())
-        ))),
+        other => Err(Failure::bad_argument(other, names::LOGS, "must be \"end\" or \"stream\"")),
     }
 }
 
@@ -409,10 +406,7 @@ pub(crate) fn revision(invocation: &Invocation<'_>) -> Result<VersionRef, Failur
         Err(error) => bad_number("ParseInt", text, error),
         Ok(_) => String::new(),
     };
-    let invalid = Failure::usage(format!(
-        "invalid argument {} for \"--revision\" flag: {reason}",
-        quote(text.as_bytes())
-    ));
+    let invalid = Failure::bad_argument(text, names::REVISION, &reason);
     reference(invocation.personality, text, invalid)
 }
 

@@ -115,14 +115,12 @@ fn run_command(
     };
     command_path.check_operands(&flags.operands)?;
     command_path.check_exclusive(&|name| flags.is_given(name))?;
-    let mut invocation =
-        Invocation { personality, called_as, command_path, flags, environment, chart_source: None, ui };
+    let mut invocation = Invocation { personality, called_as, command_path, flags, environment, ui };
     let debug = invocation.debug();
     invocation.ui.set_debug(debug);
     if personality == Personality::Helm {
         crate::registry_access::check_tls_flags(&invocation)?;
     }
-    crate::provenance::check_local_chart(&mut invocation)?;
     command(&mut invocation)
 }
 

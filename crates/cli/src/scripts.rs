@@ -76,7 +76,7 @@ pub(crate) fn lifecycle(invocation: &Invocation<'_>) -> Result<Lifecycle, Failur
     let network = if flags.on(names::ALLOW_PRIVATE_NETWORK) {
         Network::with_private_addresses()
     } else {
-        Network::public()
+        Network::public().with_advice("`--allow-private-network` lets scripts reach it")
     };
     let ear = UiScriptObserver {
         personality: invocation.personality,

@@ -1,7 +1,9 @@
 //! Exports existing releases as HelmRequests: a release of the command line, or a HelmRelease of Flux.
 
+use pintle::Session;
+use pintle::cluster::{Cluster, Resource};
 use pintle::objects::Object;
-use pintle::release::{ChartSource as RecordedSource, ReleaseVersion};
+use pintle::release::{ChartSource as RecordedSource, ReleaseVersion, VersionRef};
 use pintle_tree::{Map, Node};
 use serde_json::{Value, json};
 
@@ -16,6 +18,7 @@ pub struct Exported {
 
 /// Why an export failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ExportError {
     /// The object or the given source cannot be converted.
     #[error("{0}")]
@@ -23,6 +26,97 @@ pub enum ExportError {
     /// The source of the chart is not recorded, so the caller has to give it.
     #[error("{0}")]
     UnknownSource(String),
+    /// A source is given for several HelmReleases.
+    #[error("{text} has {count} HelmReleases, and the given source is for one")]
+    SeveralReleases {
+        /// The name of the text.
+        text: String,
+        /// How many there are.
+        count: usize,
+    },
+    /// There is no such HelmRelease.
+    #[error("there is no HelmRelease `{name}` in namespace `{namespace}`")]
+    NoHelmRelease {
+        /// Its name.
+        name: String,
+        /// Its namespace.
+        namespace: String,
+    },
+}
+
+/// Why an export from a cluster failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ClusterExportError {
+    /// The release or the HelmRelease cannot be read.
+    #[error(transparent)]
+    Read(#[from] Box<pintle::Error>),
+    /// It was read, and cannot be converted.
+    #[error(transparent)]
+    Export(#[from] ExportError),
+}
+
+/// A request that adopts a release in the cluster of a session.
+///
+/// # Errors
+/// When the release cannot be read, and as [`from_release`].
+pub async fn release_on_cluster(
+    session: &Session,
+    namespace: &str,
+    name: &str,
+    given: &GivenSource,
+) -> Result<Exported, ClusterExportError> {
+    let version = pintle::ops::get(session, namespace, name, &VersionRef::Current).await.map_err(Box::new)?;
+    Ok(from_release(&version, given)?)
+}
+
+/// A request that takes over a HelmRelease of Flux in the cluster, which is read with the source that it refers to.
+///
+/// # Errors
+/// When there is no such HelmRelease, and as [`from_flux`].
+pub async fn flux_on_cluster(
+    cluster: &Cluster,
+    namespace: &str,
+    name: &str,
+    given: &GivenSource,
+) -> Result<Exported, ClusterExportError> {
+    let resource = Resource::new("helm.toolkit.fluxcd.io", "v2", "HelmRelease", "helmreleases");
+    let found = cluster.get_by_name(&resource, namespace, name).await;
+    let missing = || ExportError::NoHelmRelease { name: name.to_owned(), namespace: namespace.to_owned() };
+    let release = found.map_err(|error| Box::new(error.into()))?.ok_or_else(missing)?;
+    let mut sources = Vec::new();
+    for at in [&["spec", "chartRef"][..], &["spec", "chart", "spec", "sourceRef"]] {
+        let field = |key: &str| release.text(&[at, &[key]].concat()).to_owned();
+        let plural = match field("kind").as_str() {
+            "HelmRepository" => "helmrepositories",
+            "OCIRepository" => "ocirepositories",
+            _ => continue,
+        };
+        let home = field("namespace");
+        let home = if home.is_empty() { namespace } else { &home };
+        let resource = Resource::new("source.toolkit.fluxcd.io", "v1", &field("kind"), plural);
+        // A source that cannot be read is noted by the conversion.
+        sources.extend(cluster.get_by_name(&resource, home, &field("name")).await.ok().flatten());
+    }
+    Ok(from_flux(&release, &sources, given)?)
+}
+
+/// Requests that take over all HelmReleases of a text, with the sources of the same text.
+///
+/// # Errors
+/// When the text has no HelmRelease, or several and a source is given; and as [`from_flux`].
+pub fn flux_in_text(text: &[u8], name: &str, given: &GivenSource) -> Result<Vec<Exported>, ExportError> {
+    let objects =
+        Object::read_manifest(text, name).map_err(|error| ExportError::Unsupported(error.to_string()))?;
+    let releases: Vec<&Object> = objects.iter().filter(|object| object.kind() == "HelmRelease").collect();
+    match releases.len() {
+        0 => return Err(ExportError::Unsupported(format!("{name} has no HelmRelease"))),
+        1 => {}
+        count if *given != GivenSource::default() => {
+            return Err(ExportError::SeveralReleases { text: name.to_owned(), count });
+        }
+        _ => {}
+    }
+    releases.into_iter().map(|release| from_flux(release, &objects, given)).collect()
 }
 
 /// Where the chart comes from, given by the user instead of found.

@@ -16,7 +16,7 @@ fn deploy() -> PathBuf {
 
 async fn rendered(sets: &[&str]) -> String {
     let request = TemplateRequest {
-        chart: deploy().join("chart"),
+        chart: deploy().join("chart").into(),
         name: "pintle-controller".into(),
         namespace: "pintle-system".into(),
         values: sets.iter().map(|set| ValuesLayer::Set((*set).to_owned())).collect(),
@@ -76,7 +76,7 @@ async fn the_chart_passes_lint_and_installs_on_a_cluster() {
     let store = std::sync::Arc::new(pintle::cluster::store::NativeStore::new(test.cluster.clone()));
     let session = Session::new(test.cluster.clone(), store);
     let request = InstallRequest {
-        chart: deploy().join("chart"),
+        chart: deploy().join("chart").into(),
         name: "pintle-controller".into(),
         namespace: "pintle-system".into(),
         create_namespace: true,

@@ -99,9 +99,9 @@ impl Error {
             Error::Unmapped { registry, .. } => Some(format!(
                 "add a mapping with `source: {registry}`, enable it, or set `strictMode: false`"
             )),
-            Error::NoTarget { registry } => Some(format!(
-                "give --target-registry, or a mapping for `{registry}` or a `defaultTarget` in --registry-file"
-            )),
+            Error::NoTarget { registry } => {
+                Some(format!("give a target, or a mapping for `{registry}` or a `defaultTarget`"))
+            }
             _ => None,
         }
     }

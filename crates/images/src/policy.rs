@@ -284,7 +284,7 @@ mod tests {
     fn a_source_without_any_target_is_an_error_that_says_what_to_give() {
         let policy = Policy { sources: Some(sources(&["quay.io"])), ..Policy::default() };
         let error = policy.check().unwrap_err();
-        assert!(error.hint().unwrap().contains("--target-registry"), "{error}");
+        assert!(error.hint().unwrap().contains("a mapping for `quay.io`"), "{error}");
     }
 
     #[test]

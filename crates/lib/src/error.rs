@@ -1,19 +1,20 @@
 //! Errors of operations.
 
 mod kind;
+#[cfg(feature = "registry")]
+mod remote;
 mod text;
 
 use std::path::PathBuf;
 
 pub use kind::ErrorKind;
-use pintle_release::driver_word;
+#[cfg(feature = "registry")]
+pub use remote::RemoteError;
 #[cfg(feature = "lua")]
 use text::missing_permissions;
 #[cfg(feature = "cluster")]
 use text::stale_plan;
-use text::{
-    delete_commands, driver_setting, join_errors, store_description, store_suffix, unsafe_crds, with_causes,
-};
+use text::{join_errors, store_description, store_suffix, unsafe_crds, with_causes};
 
 /// The result of an operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -153,6 +154,10 @@ pub enum Error {
     #[cfg(feature = "registry")]
     #[error(transparent)]
     Registry(Box<pintle_registry::Error>),
+    /// An operation on repositories or registries failed.
+    #[cfg(feature = "registry")]
+    #[error(transparent)]
+    Remote(Box<RemoteError>),
     /// The release store rejected a request, or could not be reached.
     #[error(transparent)]
     Store(#[from] pintle_release::StoreError),
@@ -292,8 +297,8 @@ pub enum Error {
     },
     /// The release is in a store that this session excludes.
     #[error(
-        "release {name:?} is stored {} and not {}; set {} to work on it",
-        store_description(.kept), store_description(.here), driver_setting(.kept)
+        "release {name:?} is stored {} and not {}",
+        store_description(.kept), store_description(.here)
     )]
     InOtherStore {
         /// The name.
@@ -305,8 +310,8 @@ pub enum Error {
     },
     /// Two stores hold releases of that name.
     #[error(
-        "release {name:?} is stored both {} and {}, and only one can own it; delete the records of the other: {}",
-        store_description(.stores[0]), store_description(.stores[1]), delete_commands(.stores, .name)
+        "release {name:?} is stored both {} and {}, and only one can own it",
+        store_description(.stores[0]), store_description(.stores[1])
     )]
     DuplicateRelease {
         /// The name.
@@ -316,9 +321,8 @@ pub enum Error {
     },
     /// Two stores hold versions of the same release.
     #[error(
-        "release {name:?} is stored both {} and {}, because moving it was interrupted; choose one with `pintle adopt {name} --to {}` or `--to {}`",
-        store_description(.stores[0]), store_description(.stores[1]),
-        driver_word(.stores[0]), driver_word(.stores[1])
+        "release {name:?} is stored both {} and {}, because moving it was interrupted",
+        store_description(.stores[0]), store_description(.stores[1])
     )]
     MoveInterrupted {
         /// The name.
@@ -615,5 +619,26 @@ impl From<pintle_hooks::Error> for Error {
 impl From<pintle_registry::Error> for Error {
     fn from(error: pintle_registry::Error) -> Self {
         Error::Registry(Box::new(error))
+    }
+}
+
+#[cfg(feature = "registry")]
+impl From<RemoteError> for Error {
+    fn from(error: RemoteError) -> Self {
+        Error::Remote(Box::new(error))
+    }
+}
+
+#[cfg(feature = "registry")]
+impl From<pintle_repo::Error> for Error {
+    fn from(error: pintle_repo::Error) -> Self {
+        RemoteError::from(error).into()
+    }
+}
+
+#[cfg(feature = "registry")]
+impl From<pintle_provenance::Error> for Error {
+    fn from(error: pintle_provenance::Error) -> Self {
+        RemoteError::from(error).into()
     }
 }

@@ -17,7 +17,7 @@
 //!     let session = Session::offline();
 //!     let folder = tempfile::tempdir()?;
 //!     let chart = create(&session, &CreateRequest::new(folder.path(), "web"), &mut Silent)?;
-//!     let request = TemplateRequest { chart, name: "demo".into(), ..TemplateRequest::default() };
+//!     let request = TemplateRequest { chart: chart.into(), name: "demo".into(), ..TemplateRequest::default() };
 //!     let rendered = template(&session, &request, &mut Silent).await?;
 //!     assert!(rendered.text.starts_with(b"---\n# Source: web/templates/"));
 //!     Ok(())
@@ -44,7 +44,7 @@
 //!     let api = embedded::Embedded::default().open().await?;
 //!     let session = Session::new(embedded::cluster(&api, "default"), Arc::new(MemoryStore::new()));
 //!     let request = InstallRequest {
-//!         chart,
+//!         chart: chart.into(),
 //!         name: "demo".into(),
 //!         namespace: "default".into(),
 //!         deploy: DeployOptions { wait: WaitStrategy::Watcher, ..DeployOptions::default() },
@@ -75,7 +75,7 @@
 //!     let session = Session::offline().with_events(events);
 //!     let folder = tempfile::tempdir()?;
 //!     let chart = create(&session, &CreateRequest::new(folder.path(), "web"), &mut Silent)?;
-//!     let request = TemplateRequest { chart, ..TemplateRequest::default() };
+//!     let request = TemplateRequest { chart: chart.into(), ..TemplateRequest::default() };
 //!     let rendered = template(&session, &request, &mut Silent).await?;
 //!     assert!(String::from_utf8_lossy(&rendered.text).contains("team: blue"));
 //!     Ok(())
@@ -98,6 +98,7 @@
 //! | `docs` | READMEs of charts from the comments in their values |
 //! | `unittest` | suites of helm-unittest |
 
+mod chart_ref;
 mod clock;
 #[cfg(feature = "registry")]
 pub mod cosign;
@@ -130,12 +131,19 @@ mod record_objects;
 mod records;
 #[cfg(feature = "embedded")]
 pub mod rehearse;
+#[cfg(feature = "registry")]
+mod remote;
 mod report;
 mod schemas;
 mod session;
 mod source_map;
 
+pub use chart_ref::{ChartRef, LocatedChart};
+#[cfg(feature = "registry")]
+pub use chart_ref::{ChartReference, KeyringFile, Verify};
 pub use clock::{Clock, SystemClock};
+#[cfg(feature = "registry")]
+pub use error::RemoteError;
 pub use error::{Error, ErrorKind, Result};
 pub use input::ValuesLayer;
 pub use lifecycle::Lifecycle;
@@ -154,10 +162,14 @@ pub use options::{
     WaitStrategy,
 };
 pub use post_render::{PostRenderOptions, PostRenderStrategy, PostRenderer};
+#[cfg(feature = "registry")]
+pub use progress::RemoteEvent;
 #[cfg(feature = "cluster")]
 pub use progress::{AppliedObject, ApplyMethod, ObjectChange, ObjectProgress, Stage};
 pub use progress::{Message, MessageKind, Progress};
 pub use record_objects::RecordObjects;
+#[cfg(feature = "registry")]
+pub use remote::Remote;
 pub use report::{Reporter, Silent};
 pub use schemas::SchemaLoader;
 pub use session::{AnySession, OfflineSession, Session};

@@ -26,6 +26,9 @@ pub enum Progress {
     /// A decision of the operation, with the text and attributes of Helm's debug log: which values are kept, how objects
     /// are applied, what is left alone. Helm's lines about its internals (storage keys, caches, requests) have no equivalent.
     Decision(LogLine),
+    /// Something happened to a repository, or to a chart of one.
+    #[cfg(feature = "registry")]
+    Remote(RemoteEvent),
     /// Handlers of a lifecycle event that may change objects are about to be called.
     #[cfg(feature = "cluster")]
     Event(pintle_events::Event),
@@ -149,4 +152,59 @@ pub struct ObjectProgress {
     pub pods: Vec<PodProgress>,
     /// Whether the wait for this object is over.
     pub ready: bool,
+}
+
+/// What happened to a repository, or to a chart of one.
+#[cfg(feature = "registry")]
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum RemoteEvent {
+    /// A repository was removed.
+    RepositoryRemoved {
+        /// Its name.
+        name: String,
+    },
+    /// The indexes of repositories are about to be fetched.
+    UpdatingRepositories,
+    /// The index of a repository was updated.
+    RepositoryUpdated {
+        /// Its name.
+        name: String,
+    },
+    /// The index of a repository could not be updated.
+    RepositoryNotUpdated {
+        /// Its name.
+        name: String,
+        /// Its URL.
+        url: String,
+        /// Why not.
+        error: pintle_repo::Error,
+    },
+    /// The signature of a chart in a registry is valid.
+    SignedByCosign(crate::ops::CosignVerified),
+    /// A dependency was added to Chart.yaml.
+    DependencyAdded(pintle_chart::metadata::Dependency),
+    /// The newest version of a dependency was looked up.
+    DependencyUpgraded {
+        /// Its name.
+        name: String,
+        /// Its range so far.
+        from: String,
+        /// Its range from now on, which may be the same.
+        to: String,
+        /// The newest version.
+        newest: String,
+    },
+    /// A chart is about to be uploaded.
+    Uploading {
+        /// The name of the archive.
+        file_name: String,
+        /// The name or URL of the repository.
+        to: String,
+    },
+    /// Charts were fetched from registries.
+    Pulled {
+        /// What Helm prints about them.
+        text: String,
+    },
 }

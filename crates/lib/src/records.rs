@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use pintle_release::{
     HookPhase, Lease, RecordPart, ReleaseVersion, Status, Store, StoreError, Summary, VersionId, VersionRef,
+    interrupted_description,
 };
 
 use crate::lifecycle::record_extras;
@@ -276,7 +277,7 @@ impl<'s> Records<'s> {
     pub(crate) async fn mark_interrupted(&self, pending: &mut Summary) -> Result<()> {
         let mut version = self.load(pending.number).await?;
         let holder = pending.lease.as_ref().map_or("its holder", |lease| lease.holder.as_str());
-        let description = format!("interrupted: {holder} went away during {}", version.info.status.as_str());
+        let description = interrupted_description(holder, version.info.status);
         version.info.status = Status::Failed;
         version.info.description.clone_from(&description);
         for hook in version.hooks.iter_mut().filter(|hook| hook.last_run.phase == HookPhase::Running) {

@@ -47,7 +47,7 @@ async fn install_all(session: &Session, chart: &Path, count: usize) -> Vec<Durat
     let mut taken = Vec::new();
     for number in 0..count {
         let request = InstallRequest {
-            chart: chart.to_owned(),
+            chart: chart.into(),
             name: format!("r{number}"),
             namespace: "default".to_owned(),
             deploy: DeployOptions { wait: WaitStrategy::Watcher, ..DeployOptions::default() },
@@ -138,7 +138,7 @@ async fn a_program_gets_the_log_of_each_container_of_a_hook() {
                 restartPolicy: Never\n  containers:\n  - {name: one, image: x}\n  - {name: two, image: x}\n";
     std::fs::write(folder.path().join("templates/hook.yaml"), hook).unwrap();
     let request = InstallRequest {
-        chart: folder.path().to_owned(),
+        chart: folder.path().into(),
         name: "r".to_owned(),
         namespace: "default".to_owned(),
         ..InstallRequest::default()

@@ -52,7 +52,7 @@ fn chart() -> (TempDir, PathBuf) {
 }
 
 fn request(chart: &Path) -> TemplateRequest {
-    TemplateRequest { chart: chart.to_owned(), name: "demo".to_owned(), ..TemplateRequest::default() }
+    TemplateRequest { chart: chart.into(), name: "demo".to_owned(), ..TemplateRequest::default() }
 }
 
 fn on(

@@ -207,7 +207,7 @@ impl Stage {
 
     fn request(&self) -> InstallRequest {
         InstallRequest {
-            chart: self.chart.clone(),
+            chart: self.chart.clone().into(),
             name: "demo".to_owned(),
             namespace: "default".to_owned(),
             deploy: DeployOptions { wait: WaitStrategy::Watcher, ..DeployOptions::default() },

@@ -8,6 +8,7 @@ mod front_end;
 mod lifecycle;
 mod lifecycle_cluster;
 mod owners;
+mod remote;
 mod send;
 mod stores;
 mod support;

@@ -75,6 +75,42 @@ fn operations_on_a_cluster_can_be_spawned() {
 }
 
 #[test]
+fn operations_on_charts_can_be_spawned() {
+    spawned(async { ops::check_schema(&any(), &any(), &any::<Vec<_>>(), &mut Silent).await });
+    spawned(async { ops::check_scripts(&any(), &mut Silent).await });
+    spawned(async { ops::derive_schema(&any(), &mut Silent).await });
+    spawned(async { ops::explain_chart(&any(), &any(), &mut Silent).await });
+    spawned(async { ops::permissions(&any(), &mut Silent).await });
+    spawned(async { ops::render_for_diff(&any(), &any(), &mut Silent).await });
+    spawned(async { ops::show(&any(), &mut Silent).await });
+    spawned(async { ops::try_event(&any(), &any(), &mut Silent).await });
+    spawned(async { ops::versions(&any(), "", "").await });
+}
+
+#[test]
+fn operations_on_repositories_can_be_spawned() {
+    let names = any::<Vec<String>>;
+    spawned(async { ops::add_dependency(&any(), &mut Silent).await });
+    spawned(async { ops::add_repository(&any(), &any(), &mut Silent).await });
+    spawned(async { ops::index_directory(&any(), &mut Silent).await });
+    spawned(async { ops::locate_chart(&any(), &mut Silent).await });
+    spawned(async { ops::login(&any(), &any(), &mut Silent).await });
+    spawned(async { ops::logout(&any()).await });
+    spawned(async { ops::outdated(&any(), &any(), &any(), &mut Silent).await });
+    spawned(async { ops::pull_chart(&any(), &mut Silent).await });
+    spawned(async move { ops::remove_repositories(&any(), &names(), &mut Silent).await });
+    spawned(async { ops::repositories(&any(), &mut Silent).await });
+    spawned(async { ops::search(&any(), &any(), &mut Silent).await });
+    spawned(async { ops::search_hub(&any(), &any(), &mut Silent).await });
+    spawned(async { ops::update_dependencies(&any(), &mut Silent).await });
+    spawned(async move { ops::update_repositories(&any(), &names(), &mut Silent).await });
+    spawned(async { ops::upgrade_dependency(&any(), &mut Silent).await });
+    spawned(async { ops::upload_chart(&any(), &any(), &mut Silent).await });
+    spawned(async { ops::verify_archive(&any(), &any::<PathBuf>(), &any::<PathBuf>(), &mut Silent).await });
+    spawned(async { ops::verify_reference(&any(), &any(), &mut Silent).await });
+}
+
+#[test]
 fn operations_on_registries_can_be_spawned() {
     spawned(async { ops::fetch_oci_chart(&any(), "", "", any(), &mut |_: &[u8]| Ok(())).await });
     spawned(async { ops::plan_image_copy(&any()).await });
@@ -97,28 +133,30 @@ fn synchronous_operations_can_run_on_blocking_threads() {
     let path = PathBuf::new;
     blocking(|| ops::check(&any(), &any(), &mut Silent));
     blocking(|| ops::check_rollback_description(""));
-    blocking(move || ops::check_schema(&any(), &path(), &any::<Vec<_>>(), &mut Silent));
-    blocking(move || ops::check_scripts(&path(), &mut Silent));
     blocking(|| ops::computed_values(&any(), &mut Vec::new()));
     blocking(|| ops::create(&any(), &any(), &mut Silent));
-    blocking(|| ops::derive_schema(&any(), &mut Silent));
     blocking(|| ops::document(&any()));
-    blocking(|| ops::explain_chart(&any(), &any(), &mut Silent));
     blocking(|| ops::explain_release(&any(), &mut Silent));
     blocking(|| ops::full_name(""));
     blocking(|| ops::granted_permissions(&any()));
     blocking(move || ops::lint(&any(), &path(), &any(), &mut Silent));
     blocking(|| ops::list_images(&any::<Vec<_>>()));
     blocking(|| ops::package(&any(), &any(), &mut Silent));
-    blocking(move || ops::permissions(&path(), &mut Silent));
     blocking(|| ops::plan_hooks(&any(), None, &mut Silent));
     blocking(|| ops::planned_hooks(&any()));
-    blocking(|| ops::render_for_diff(&any(), &any(), &mut Silent));
-    blocking(move || ops::show(&path(), &mut Silent));
     blocking(|| ops::shown_only(b"", &[]));
+    blocking(move || ops::absolute(&path(), &path()));
+    blocking(|| ops::access_of(&any(), "", any()));
+    blocking(move || ops::archive_metadata(&path()));
+    blocking(move || ops::archive_name(&path(), &mut Silent));
+    blocking(|| ops::build_dependencies(&any(), &any(), &mut Silent));
+    blocking(|| ops::find_repository(&any(), |_| true));
+    blocking(|| ops::keyring(&any()));
+    blocking(move || ops::read_signature_file(&path(), 0));
+    blocking(|| ops::verify_bytes(&any(), b"", "", b""));
+    blocking(|| ops::with_entry(any(), &any()));
     blocking(move || ops::subchart_folders(&path()));
     blocking(move || ops::text_to_sign(&path(), &mut Silent));
-    blocking(|| ops::try_event(&any(), &any(), &mut Silent));
     blocking(|| ops::unittest(&any(), &*any::<Box<dyn ops::UnittestHost + Send>>()));
     blocking(|| images::inspect(&any(), &any(), &mut Silent));
     blocking(|| images::relocate(&any(), &any(), &any(), &mut Silent));
@@ -157,6 +195,7 @@ fn every_operation_has_a_line_in_this_file() {
     let read = |path: &str| std::fs::read_to_string(folder.join(path)).expect("a source file of this crate");
     let text = read("src/ops/mod.rs");
     let mut wanted = exported("ops", &text);
+    wanted.extend(exported("ops", &read("src/ops/remote/mod.rs")));
     let modules = text.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'));
     for module in modules {
         wanted.extend(exported(module, &read(&format!("src/ops/{module}.rs"))));

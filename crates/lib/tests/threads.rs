@@ -30,7 +30,7 @@ fn examples() -> PathBuf {
 
 fn rendered(chart: &str) -> Vec<u8> {
     let request = TemplateRequest {
-        chart: examples().join(chart),
+        chart: examples().join(chart).into(),
         name: "demo".to_owned(),
         ..TemplateRequest::default()
     };
@@ -64,7 +64,7 @@ async fn other_tasks_run_while_a_chart_and_its_values_are_loaded() {
     let cluster = pintle::embedded::cluster(&api, "default");
     let session = Session::new(cluster, std::sync::Arc::new(pintle::release::MemoryStore::new()));
     let request = InstallRequest {
-        chart: examples().join("web"),
+        chart: examples().join("web").into(),
         name: "demo".to_owned(),
         namespace: "default".to_owned(),
         values: vec![ValuesLayer::File(values.clone())],

@@ -145,9 +145,7 @@ impl Error {
             Error::NoKey => {
                 Some("name the key by a user id, its key id or its fingerprint; `gpg --list-keys` shows them")
             }
-            Error::NotPrivate => Some(
-                "export it with `gpg --export-secret-keys > secret.gpg`, and give that file as --keyring",
-            ),
+            Error::NotPrivate => Some("export it with `gpg --export-secret-keys > secret.gpg`"),
             Error::SeveralKeys { .. } => Some("name the key by its fingerprint"),
             Error::Stub => {
                 Some("the secret key is kept elsewhere, as on a smartcard; sign with `gpg` through its agent")

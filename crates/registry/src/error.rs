@@ -218,10 +218,7 @@ impl Error {
                 Some("write it as registry/repository:tag or registry/repository@sha256:…".into())
             }
             Error::Platform { .. } => Some("write it as os/architecture or os/architecture/variant".into()),
-            Error::Denied { .. } => Some(
-                "log in with `docker login` or `helm registry login`, or give --creds USER:PASSWORD".into(),
-            ),
-            Error::Conflict { .. } => Some("--overwrite moves the tag".into()),
+            Error::Denied { .. } => Some("log in with `docker login` or `helm registry login`".into()),
             Error::Busy { .. } => Some("wait until the other copy is done".into()),
             Error::Mismatch { .. } => {
                 Some("the content was damaged or exchanged on its way; nothing of it was kept".into())
@@ -229,6 +226,15 @@ impl Error {
             Error::Shared(error) => error.hint(),
             Error::Transfer { source, .. } => source.hint(),
             _ => None,
+        }
+    }
+
+    /// What happened, without what was being done and for how many images.
+    pub fn cause(&self) -> &Error {
+        match self {
+            Error::Shared(error) => error.cause(),
+            Error::Transfer { source, .. } => source.cause(),
+            error => error,
         }
     }
 

@@ -41,5 +41,5 @@ pub use store::{
     ObjectOwner, Query, RecordPart, ReleaseHead, Store, StoreChange, StoreChanges, StoreError, StoreFuture,
     driver_word, newest,
 };
-pub use summary::Summary;
+pub use summary::{Summary, interrupted_description};
 pub use version_id::{BadVersionRef, VersionId, VersionRef};

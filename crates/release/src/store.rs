@@ -436,6 +436,8 @@ pub enum StoreError {
     Backend {
         /// The operation, as Helm names it; may be empty.
         action: String,
+        /// Whether the user lacks rights on records.
+        forbidden: bool,
         /// The backend's error.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,

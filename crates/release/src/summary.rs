@@ -46,6 +46,12 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// Whether the client of the version went away while it was pending. Records have no field for it, in the format of Helm
+    /// neither: it is what their description says.
+    pub fn was_interrupted(&self) -> bool {
+        self.description.starts_with(INTERRUPTED)
+    }
+
     /// Summarizes a complete version.
     pub fn from_version(version: &ReleaseVersion) -> Self {
         let metadata = &version.chart.metadata;
@@ -70,4 +76,12 @@ impl Summary {
             state: String::new(),
         }
     }
+}
+
+/// How the description of an interrupted version begins.
+const INTERRUPTED: &str = "interrupted: ";
+
+/// The description of a version whose client went away.
+pub fn interrupted_description(holder: &str, status: Status) -> String {
+    format!("{INTERRUPTED}{holder} went away during {}", status.as_str())
 }

@@ -13,6 +13,8 @@ use crate::builtins::{MESSAGE_END, MESSAGE_START};
 pub enum Error {
     /// A template is invalid or failed.
     Template {
+        /// Whether it does not parse.
+        is_syntax: bool,
         /// Helm's text.
         text: String,
         /// Helm 3's text, which has Go's one line where Helm 4 has a block of lines for each template.
@@ -62,7 +64,8 @@ impl Error {
             _ => format!("parse error in ({path}): {whole}"),
         };
         let helm_3_text = text.clone();
-        Error::Template { text, helm_3_text, message: error.message().into_owned(), frames: frames(&error) }
+        let (message, frames) = (error.message().into_owned(), frames(&error));
+        Error::Template { is_syntax: true, text, helm_3_text, message, frames }
     }
 
     /// A template that failed during execution.
@@ -70,7 +73,7 @@ impl Error {
         let innermost = chain(&error).last().map(|error| error.message().into_owned()).unwrap_or_default();
         let message = own_message(&innermost).map_or(innermost.clone(), ToOwned::to_owned);
         let (text, helm_3_text) = (helm_message(&error), helm_3_message(&error));
-        Error::Template { text, helm_3_text, message, frames: frames(&error) }
+        Error::Template { is_syntax: false, text, helm_3_text, message, frames: frames(&error) }
     }
 
     /// Whether the templates needed more than [`crate::Target::limits`] allow.

@@ -13,6 +13,18 @@ pub enum Error {
     /// What was asked for makes no sense, or is not there.
     #[error("{0}")]
     Input(String),
+    /// A reference is neither a URL nor the name of a repository with that of a chart.
+    #[error("non-absolute URLs should be in form of repo_name/path_to_chart, got: {reference}")]
+    NotAbsolute {
+        /// The reference.
+        reference: String,
+    },
+    /// There is no repository of the name that a reference begins with.
+    #[error("repo {name} not found")]
+    UnknownRepository {
+        /// The name.
+        name: String,
+    },
     /// A server could not be reached, or returned an error.
     #[error("{0}")]
     Fetch(String),
@@ -48,6 +60,8 @@ pub enum Error {
         text: String,
         /// What may help.
         hint: Option<String>,
+        /// Whether it refused the login, or wants one.
+        denied: bool,
     },
 }
 
@@ -57,23 +71,24 @@ impl Error {
     pub fn within(self, front: &str) -> Error {
         let text = format!("{front}: {self}");
         match self {
-            Error::Input(_) => Error::Input(text),
+            Error::Input(_) | Error::NotAbsolute { .. } | Error::UnknownRepository { .. } => {
+                Error::Input(text)
+            }
             Error::Fetch(_) | Error::Digest { .. } => Error::Fetch(text),
             Error::Index(_) => Error::Index(text),
             Error::File(_) => Error::File(text),
             Error::Archive(_) => Error::Archive(text),
             Error::Cache(_) => Error::Cache(text),
-            Error::Registry { hint, .. } => Error::Registry { text, hint },
+            Error::Registry { hint, denied, .. } => Error::Registry { text, hint, denied },
         }
     }
 
     /// What may help.
     pub fn hint(&self) -> Option<&str> {
         match self {
-            Error::Digest { .. } => Some(
-                "the chart was damaged or exchanged, or the index is wrong; nothing of it was kept. \
-                 --insecure-skip-digest takes it as it is",
-            ),
+            Error::Digest { .. } => {
+                Some("the chart was damaged or exchanged, or the index is wrong; nothing of it was kept")
+            }
             Error::Registry { hint, .. } => hint.as_deref(),
             _ => None,
         }
@@ -82,7 +97,8 @@ impl Error {
 
 impl From<pintle_registry::Error> for Error {
     fn from(error: pintle_registry::Error) -> Error {
-        Error::Registry { text: error.to_string(), hint: error.hint() }
+        let denied = matches!(error.cause(), pintle_registry::Error::Denied { .. });
+        Error::Registry { text: error.to_string(), hint: error.hint(), denied }
     }
 }
 

@@ -172,7 +172,7 @@ fn fetch_index(
         // Registries have no index; the error text is that of Helm's registry library.
         let text = "failed to perform \"FetchReference\" on source: invalid reference".to_owned();
         let hint = "registries have no index: charts there are named by oci://HOST/PATH/CHART".to_owned();
-        return Err(Error::Registry { text, hint: Some(hint) });
+        return Err(Error::Registry { text, hint: Some(hint), denied: false });
     }
     let request = Request {
         url: &url,

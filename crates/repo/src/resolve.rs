@@ -281,11 +281,10 @@ impl Resolver<'_> {
     ) -> Result<Resolved> {
         let path = address.plain_path();
         let Some((name, chart)) = path.split_once('/') else {
-            return Err(Error::Input(format!(
-                "non-absolute URLs should be in form of repo_name/path_to_chart, got: {address}"
-            )));
+            return Err(Error::NotAbsolute { reference: address.to_string() });
         };
-        let entry = repositories.get(name).ok_or_else(|| Error::Input(format!("repo {name} not found")))?;
+        let entry = repositories.get(name);
+        let entry = entry.ok_or_else(|| Error::UnknownRepository { name: name.to_owned() })?;
         if entry.url.is_empty() {
             return Err(Error::Input(format!("no URL found for repository {name}")));
         }

@@ -41,5 +41,9 @@ fn error_text(error: &tokio_postgres::Error) -> String {
 
 /// Adds the store's operation to an error.
 pub(crate) fn backend_error<E: Into<Error>>(action: &'static str) -> impl FnOnce(E) -> StoreError {
-    move |error| StoreError::Backend { action: action.to_owned(), source: Box::new(error.into()) }
+    move |error| StoreError::Backend {
+        action: action.to_owned(),
+        forbidden: false,
+        source: Box::new(error.into()),
+    }
 }

@@ -5,18 +5,18 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pintle::Silent;
-use pintle::ops::PackageRequest;
+use pintle::ops::{PackageRequest, UploadRequest, find_repository, upload_chart, with_entry};
 use pintle::repo::address::Address;
-use pintle::repo::{Access, AccessToken, UploadAnswer, UploadBody, pull};
+use pintle::repo::{Access, AccessToken, UploadAnswer, pull};
+use pintle_tree::Node;
 use pintle_tree::quote::quote;
-use pintle_tree::{Node, redact::redacted};
 
 use crate::command::{ArgCompletion, Command, Operands};
+use crate::connect::run_offline;
 use crate::failure::{Failure, reason};
 use crate::flag::{Flag, FlagCompletion, Kind, Name, names};
 use crate::invocation::Invocation;
 use crate::report::Reporting;
-use crate::upload::{self, Destination};
 use crate::{chart_reference, clock, dependencies, remote, scripts};
 
 /// `cm-push CHART REPOSITORY`
@@ -82,15 +82,16 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let archive = archive(invocation, scratch.path())?;
     let seconds = invocation.flags.int(names::TIMEOUT_SECONDS, invocation.environment);
     let timeout = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
-    let getter = remote::getter(invocation, timeout);
-    let body = UploadBody::Form { provenance: None };
-    match upload::upload(invocation, &getter, &archive, body, &to)? {
-        (_, UploadAnswer::Saved) => invocation.ui.print("Done.\n"),
-        (_, UploadAnswer::Refused { status, reason: Some(reason), .. }) => {
+    let remote = remote::remote(invocation, timeout);
+    let request = UploadRequest { archive, ..to };
+    let uploaded = run_offline(upload_chart(&remote, &request, &mut Reporting::new(invocation.ui)))?;
+    match uploaded.answer {
+        UploadAnswer::Saved => invocation.ui.print("Done.\n"),
+        UploadAnswer::Refused { status, reason: Some(reason), .. } => {
             let failure = Failure::run_time(format!("{status}: {reason}"));
             Err(if status == 409 { failure.hint("--force replaces it") } else { failure })
         }
-        (_, UploadAnswer::Refused { status, body, .. }) => {
+        UploadAnswer::Refused { status, body, .. } => {
             Err(Failure::run_time(format!("{status}: could not properly parse response JSON: {body}")))
         }
     }
@@ -104,7 +105,8 @@ fn setting(invocation: &Invocation<'_>, flag: Name<String>, variable: &str) -> S
     }
 }
 
-fn destination(invocation: &Invocation<'_>) -> Result<Destination, Failure> {
+/// The request without the archive.
+fn destination(invocation: &Invocation<'_>) -> Result<UploadRequest, Failure> {
     let of = |flag: Name<String>, variable: &str| setting(invocation, flag, variable);
     let is_on = |variable: &str| {
         let text = invocation.environment.variable(variable).unwrap_or_default();
@@ -123,12 +125,13 @@ fn destination(invocation: &Invocation<'_>) -> Result<Destination, Failure> {
     let is_url = name.starts_with("http://") || name.starts_with("https://");
     let mut url = name.clone();
     if !is_url {
-        let entry = upload::configured(invocation, |entry| entry.name == name)?;
+        let remote = remote::remote(invocation, remote::TIMEOUT);
+        let entry = find_repository(&remote, |entry| entry.name == name)?;
         let entry = entry.ok_or_else(|| {
             Failure::usage(format!("no repo named {} found", quote(name.as_bytes())))
                 .hint("`repo add` adds one; a URL works too")
         })?;
-        access = upload::with_entry(access, &entry);
+        access = with_entry(access, &entry);
         url = entry.url;
     }
     // Repositories of the plugin's own scheme.
@@ -144,13 +147,15 @@ fn destination(invocation: &Invocation<'_>) -> Result<Destination, Failure> {
     if token.token.is_empty() {
         token.token = codefresh_token(invocation).unwrap_or_default();
     }
-    Ok(Destination {
-        shown: redacted(&name).into_owned(),
+    Ok(UploadRequest {
+        shown: name,
         url,
         access,
         token,
         context_path: of(names::CONTEXT_PATH, "HELM_REPO_CONTEXT_PATH"),
         force: invocation.flags.on(names::FORCE),
+        alone: true,
+        ..UploadRequest::default()
     })
 }
 
@@ -173,15 +178,14 @@ fn archive(invocation: &mut Invocation<'_>, scratch: &Path) -> Result<PathBuf, F
     let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     let version = given(invocation.flags.text(names::VERSION));
     let app_version = given(invocation.flags.text(names::APP_VERSION));
-    let mut folder = PathBuf::from(chart_reference::absolute(&chart));
+    let mut folder = chart_reference::absolute(&chart);
     if !found.is_dir() {
         if version.is_none() && app_version.is_none() {
             return Ok(folder);
         }
         folder = pull::expand(&folder, &scratch.join("unpacked"))?;
     } else if invocation.flags.on(names::DEPENDENCY_UPDATE) {
-        let sources = dependencies::Sources::of_flags(invocation)?;
-        dependencies::update_from(&sources, &folder, &mut Reporting::new(invocation.ui))?;
+        dependencies::update_reported(invocation, &folder.as_path().into())?;
     }
     let request = PackageRequest {
         chart: folder,

@@ -2,14 +2,14 @@
 
 mod change;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use pintle::chart::dependency::{Row, build_order};
-use pintle::repo::DependencySource;
-use pintle::{Progress, Reporter};
+use pintle::chart::dependency::Row;
+use pintle::ops::{DependencyRequest, Signatures, build_dependencies, update_dependencies};
 
 use crate::command::{Command, Operands};
-use crate::dependencies::{self, Sources};
+use crate::connect::run_offline;
+use crate::dependencies;
 use crate::env::Setting;
 use crate::failure::Failure;
 use crate::flag::deploy::OUTPUT;
@@ -101,47 +101,29 @@ fn chart(invocation: &Invocation<'_>) -> PathBuf {
     PathBuf::from(invocation.flags.operands.first().map_or_else(|| ".".to_owned(), |chart| clean(chart)))
 }
 
-/// The chart; with --recursive, after the charts that must be processed before it.
-fn charts(invocation: &Invocation<'_>) -> Result<Vec<PathBuf>, Failure> {
-    let chart = chart(invocation);
-    match invocation.flags.on(names::RECURSIVE) {
-        true => Ok(build_order(&chart).map_err(pintle::Error::from)?),
-        false => Ok(vec![chart]),
-    }
-}
-
-/// Runs an operation for each chart, with one source: an index is read once for all of them.
-fn for_each(
-    invocation: &mut Invocation<'_>,
-    operation: impl Fn(&Path, &mut DependencySource<'_>, &mut dyn Reporter) -> pintle::Result<()>,
-) -> Result<(), Failure> {
-    let charts = charts(invocation)?;
-    let sources = Sources::of_flags(invocation)?;
-    let mut reporter = Reporting::new(invocation.ui);
-    sources.with(|source| {
-        for chart in &charts {
-            if charts.len() > 1 {
-                reporter.report(Progress::Step(format!("==> {}", chart.display())));
-            }
-            operation(chart, source, &mut reporter)?;
-        }
-        Ok(())
-    })
+/// The request for the chart with the flags of the command.
+fn request(invocation: &Invocation<'_>) -> Result<DependencyRequest, Failure> {
+    let recursive = invocation.flags.on(names::RECURSIVE);
+    Ok(DependencyRequest { recursive, ..dependencies::request(invocation, chart(invocation))? })
 }
 
 fn build(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let session = scripts::offline_session(invocation)?;
-    let times = dependencies::times(invocation)?;
-    for_each(invocation, |chart, source, reporter| {
-        pintle::ops::dependency::build(&session, chart, times, Some(source), reporter)
-    })
+    let request = request(invocation)?;
+    let request = DependencyRequest {
+        signatures: dependencies::keyring(invocation).map_or(Signatures::Ignored, Signatures::IfPresent),
+        ..request
+    };
+    Ok(build_dependencies(&session, &request, &mut Reporting::new(invocation.ui))?)
 }
 
 fn update(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    let times = dependencies::times(invocation)?;
-    for_each(invocation, |chart, source, reporter| {
-        pintle::ops::dependency::update(chart, times, Some(source), reporter)
-    })
+    let request = request(invocation)?;
+    let request = DependencyRequest {
+        signatures: dependencies::keyring(invocation).map_or(Signatures::Ignored, Signatures::Required),
+        ..request
+    };
+    Ok(run_offline(update_dependencies(&request, &mut Reporting::new(invocation.ui)))?)
 }
 
 fn list(invocation: &mut Invocation<'_>) -> Result<(), Failure> {

@@ -1,10 +1,8 @@
 //! `install`: installs a chart as a release.
 
-use std::path::PathBuf;
-
 use pintle::ops::InstallRequest;
 use pintle::release::ReleaseVersion;
-use pintle::{DeployOptions, DryRun, Method, RenderOptions, Reporter};
+use pintle::{DeployOptions, DryRun, LocatedChart, Method, RenderOptions, Reporter};
 use pintle_tree::{LogLevel, LogLine};
 
 use super::images::rewrite;
@@ -53,7 +51,7 @@ A chart may contain scripts. You are asked before they get permission for more t
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let mode = request::mode(&invocation.flags, invocation.ui)?;
     let deploy = request::deploy_options(invocation)?;
-    let failed = |failure: Failure| match failure.is_about_a_flag() {
+    let failed = |failure: Failure| match failure.is_about_a_flag {
         // Helm checks flags before the operation begins, so their errors have no prefix.
         true => failure,
         false => failure.during("INSTALLATION FAILED"),
@@ -79,14 +77,14 @@ pub(crate) fn request_of(
     mode: DryRun,
     deploy: DeployOptions,
 ) -> Result<InstallRequest, Failure> {
-    let chart = PathBuf::from(chart_reference::locate_reported(invocation, reference)?);
+    let chart = chart_reference::locate_reported(invocation, reference)?;
     request_for(invocation, chart, mode, deploy)
 }
 
 /// As [`request_of`], for a chart that has been located.
 pub(crate) fn request_for(
     invocation: &mut Invocation<'_>,
-    chart: PathBuf,
+    chart: LocatedChart,
     mode: DryRun,
     deploy: DeployOptions,
 ) -> Result<InstallRequest, Failure> {
@@ -94,8 +92,7 @@ pub(crate) fn request_for(
     let post_render = post_renderer::from_flags(invocation)?;
     let flags = &invocation.flags;
     Ok(InstallRequest {
-        chart,
-        source: invocation.chart_source.clone(),
+        chart: chart.into(),
         namespace: kubeconfig::namespace(flags, invocation.environment),
         values,
         create_namespace: flags.on(names::CREATE_NAMESPACE),
@@ -177,9 +174,7 @@ pub(crate) fn with_dependencies<T>(
     dependencies::check_epoch(invocation, &request.chart)?;
     match operation(invocation) {
         Err(pintle::Error::MissingDependencies(_)) if invocation.flags.on(names::DEPENDENCY_UPDATE) => {
-            let sources = dependencies::Sources::of_flags(invocation)?;
-            let mut reporter = crate::report::Reporting::new(invocation.ui);
-            dependencies::update_from(&sources, &request.chart, &mut reporter)?;
+            dependencies::update_reported(invocation, &request.chart)?;
             Ok(operation(invocation)?)
         }
         outcome => Ok(outcome?),

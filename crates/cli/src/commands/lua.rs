@@ -1,12 +1,11 @@
 //! `lua`: tools for authors of chart scripts.
 
-use std::path::{Path, PathBuf};
-
 use pintle::events::{Event, TABLE};
-use pintle::ops::{TriedEvent, TryEventRequest};
+use pintle::ops::{TriedEvent, TryEventRequest, check_scripts};
 use pintle_tree::Node;
 
 use crate::command::{ArgCompletion, Command, Operands};
+use crate::connect::run_offline;
 use crate::failure::{Failure, FailureKind};
 use crate::flag::deploy::OUTPUT;
 use crate::flag::groups::VALUES;
@@ -105,8 +104,8 @@ Print a definition file for luau-lsp, for completion and type checks in editors:
 
 fn check(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let reference = invocation.operand(0).to_owned();
-    let chart = chart_reference::locate(invocation, &reference)?;
-    let findings = pintle::ops::check_scripts(Path::new(&chart), &mut Reporting::new(invocation.ui))?;
+    let chart = chart_reference::locate(invocation, &reference)?.into();
+    let findings = run_offline(check_scripts(&chart, &mut Reporting::new(invocation.ui)))?;
     for finding in &findings {
         invocation.ui.print(&format!("{finding}\n"))?;
     }
@@ -169,7 +168,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let event = event(invocation.operand(1))?;
     let session = scripts::offline_session(invocation)?;
     let reference = invocation.operand(0).to_owned();
-    let chart = PathBuf::from(chart_reference::locate(invocation, &reference)?);
+    let chart = chart_reference::locate(invocation, &reference)?.into();
     let values = request::values(invocation)?;
     let flags = &invocation.flags;
     let request = TryEventRequest {
@@ -181,7 +180,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         is_upgrade: flags.on(names::IS_UPGRADE),
     };
     let TriedEvent { before, after, has_handlers } =
-        pintle::ops::try_event(&session, &request, &mut Reporting::new(invocation.ui))?;
+        run_offline(pintle::ops::try_event(&session, &request, &mut Reporting::new(invocation.ui)))?;
     if !has_handlers {
         invocation.ui.warn(&format!("the chart has no handler for `{event}`"));
     }

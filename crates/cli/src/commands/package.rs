@@ -1,6 +1,6 @@
 //! `package`: packages charts into archives.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pintle::Silent;
 use pintle::ops::PackageRequest;
@@ -59,14 +59,14 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             dependencies::update(invocation, Path::new(&path), &mut Silent)?;
         }
         let request = PackageRequest {
-            chart: PathBuf::from(path),
+            chart: path,
             version: given(invocation.flags.text(names::VERSION)),
             app_version: given(invocation.flags.text(names::APP_VERSION)),
-            destination: PathBuf::from(match invocation.flags.text(names::DESTINATION) {
+            destination: match invocation.flags.text(names::DESTINATION) {
                 // Helm prints the absolute path of the current directory.
                 "." => chart_reference::absolute("."),
-                folder => folder.to_owned(),
-            }),
+                folder => folder.into(),
+            },
             epoch,
             now,
         };

@@ -1,15 +1,15 @@
 //! `pull`: fetches charts into a folder.
 
-use std::path::Path;
+use pintle::ops::{PullRequest, PulledArchive, pull_chart};
 
-use pintle::repo::{Registries, Resolved, Resolver, pull};
-
-use crate::chart_reference::{debug_devel, no_provenance};
+use crate::chart_reference::{debug_devel, of_query};
 use crate::command::{ArgCompletion, Command, Operands};
+use crate::connect::run_offline;
 use crate::failure::Failure;
 use crate::flag::groups::{CHART, COSIGN, DEVEL, REMOTE};
 use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
+use crate::report::Reporting;
 use crate::{cosign, path, provenance, remote};
 
 /// `pull CHART…`
@@ -42,72 +42,33 @@ static OWN: &[Flag] = &[
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     debug_devel(invocation);
-    let getter = remote::getter(invocation, remote::TIMEOUT);
-    for reference in invocation.flags.operands.clone() {
-        let resolver = remote::resolver(invocation, &getter);
-        let mut resolved = resolver.resolve(&remote::wanted(&invocation.flags, &reference))?;
-        for line in &resolved.log {
-            invocation.ui.log(line);
-        }
-        let mut text = match cosign::is_asked(&invocation.flags) {
-            true => cosign::verify(invocation, &resolver, &mut resolved)?,
-            false => String::new(),
+    let flags = &invocation.flags;
+    let destination = flags.text(names::DESTINATION).to_owned();
+    let unpack = flags.on(names::UNTAR).then(|| match flags.text(names::UNTARDIR) {
+        folder if folder.starts_with('/') => path::clean(folder).into(),
+        folder => path::join(&[&destination, folder]).into(),
+    });
+    for reference in flags.operands.clone() {
+        let request = PullRequest {
+            chart: of_query(invocation, remote::wanted(&invocation.flags, &reference))?,
+            folder: destination.clone().into(),
+            unpack: unpack.clone(),
+            provenance: invocation.flags.on(names::PROV),
         };
-        let outcome = fetch(invocation, &resolver, &resolved, &reference, &mut text);
-        // Messages about registries are printed first, even if the fetch failed.
-        let notices = getter.registries().map(Registries::take_notices).unwrap_or_default();
-        invocation.ui.print(&notices)?;
-        outcome?;
-        invocation.ui.print(&text)?;
+        let pulled = run_offline(pull_chart(&request, &mut Reporting::new(invocation.ui)))?;
+        invocation.ui.print(&text(&pulled))?;
     }
     Ok(())
 }
 
-fn fetch(
-    invocation: &Invocation<'_>,
-    resolver: &Resolver<'_>,
-    resolved: &Resolved,
-    reference: &str,
-    text: &mut String,
-) -> Result<(), Failure> {
-    let flags = &invocation.flags;
-    let destination = flags.text(names::DESTINATION).to_owned();
-    let untar_to = flags.on(names::UNTAR).then(|| match flags.text(names::UNTARDIR) {
-        folder if folder.starts_with('/') => path::clean(folder),
-        folder => path::join(&[&destination, folder]),
-    });
-    let scratch;
-    let folder = match &untar_to {
-        Some(_) => {
-            scratch = tempfile::Builder::new().prefix("helm-").tempdir()?;
-            scratch.path()
-        }
-        None => Path::new(&destination),
-    };
-    let (archive, _) = pull::pull(resolver, resolved, folder)?;
-    let verify = flags.on(names::VERIFY) && !cosign::is_asked(flags);
-    if verify || invocation.flags.on(names::PROV) {
-        let file = format!("{}.prov", archive.display());
-        match resolver.provenance(resolved) {
-            Ok(content) => {
-                let name = Path::new(&file).file_name().unwrap_or_default();
-                pintle::chart::write_below(folder, Path::new(name), &content)?;
-            }
-            Err(error) if verify => return Err(no_provenance(resolved, &error)),
-            Err(error) => {
-                // A chart that was looked up in the index of `--repo` is named by its URL.
-                let by_index = !invocation.flags.text(names::REPO).is_empty();
-                let reference = if by_index { resolved.source.url.as_str() } else { reference };
-                text.push_str(&format!("WARNING: Verification not found for {reference}: {error}\n"))
-            }
-        }
-        if verify {
-            let verified = provenance::verify_archive(invocation, &archive.to_string_lossy(), &file)?;
-            text.push_str(&provenance::words(&verified));
-        }
+/// What is said about the signatures of a chart.
+fn text(pulled: &PulledArchive) -> String {
+    let mut text = pulled.cosign.as_ref().map(cosign::words).unwrap_or_default();
+    if let Some((chart, error)) = &pulled.no_provenance {
+        text.push_str(&format!("WARNING: Verification not found for {chart}: {error}\n"));
     }
-    if let Some(target) = untar_to {
-        pull::expand(&archive, Path::new(&target))?;
+    if let Some(verified) = &pulled.verified {
+        text.push_str(&provenance::words(verified));
     }
-    Ok(())
+    text
 }

@@ -1,27 +1,28 @@
 //! `push`: uploads a chart to a registry, or to a repository that takes uploads.
 
-use std::io::{ErrorKind, IsTerminal as _};
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
-use pintle::ops::PushRequest;
+use pintle::ops::{
+    PushRequest, UploadRequest, Uploaded, access_of, archive_metadata, archive_name, upload_chart,
+};
 use pintle::registry::chart::UNDERSCORE;
-use pintle::repo::address::equal;
-use pintle::repo::{AccessToken, UploadAnswer, UploadBody};
+use pintle::repo::UploadAnswer;
 use pintle_plugin::Plugin;
 use pintle_time::{GoTime, Zone};
 use pintle_tree::quote::quote;
 use pintle_tree::redact::redacted;
 
 use crate::command::{ArgCompletion, Command, Operands};
-use crate::failure::{Failure, reason};
+use crate::connect::run_offline;
+use crate::failure::Failure;
 use crate::flag::groups::REMOTE;
 use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
 use crate::personality::Personality;
 use crate::plugins::uploader::{self, PluginUpload};
 use crate::report::Reporting;
-use crate::upload::{self, Destination};
 use crate::{copy_progress, registry_access, remote};
 
 /// `push [chart] [remote]`
@@ -83,7 +84,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             };
         }
     }
-    let found = archive_metadata(invocation, &archive)?;
+    let found = archive_metadata(Path::new(&archive))?;
     let seconds = found.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let seconds = seconds.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or_default());
     let created = GoTime::from_unix(seconds, 0, Zone::local()).format("2006-01-02T15:04:05Z07:00");
@@ -92,12 +93,10 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let request = PushRequest { archive: PathBuf::from(archive), remote, created };
     let quiet = invocation.personality == Personality::Helm || !std::io::stderr().is_terminal();
     let (progress, _) = copy_progress::progress(quiet, found.len());
-    let pushed = registry_access::run(pintle::ops::push_oci_chart(
-        &client,
-        &request,
-        progress,
-        &mut Reporting::new(invocation.ui),
-    ))??;
+    let registries = remote::remote(invocation, remote::TIMEOUT).with_registry(client);
+    let mut reporter = Reporting::new(invocation.ui);
+    let pushing = pintle::ops::push_oci_chart(&registries, &request, progress, &mut reporter);
+    let pushed = registry_access::run(pushing)??;
     if silent {
         return Ok(());
     }
@@ -119,14 +118,11 @@ fn push_with_plugin(
     archive: &Path,
     url: &str,
 ) -> Result<(), Failure> {
-    archive_metadata(invocation, &archive.to_string_lossy())?;
-    let access = remote::access(&invocation.flags);
-    let access = match upload::configured(invocation, |entry| equal(&entry.url, url))? {
-        Some(entry) => upload::with_entry(access, &entry),
-        None => access,
-    };
+    archive_metadata(archive)?;
+    let remote = remote::remote(invocation, remote::TIMEOUT);
+    let access = access_of(&remote, url, remote::access(&invocation.flags))?;
     let archive = std::path::absolute(archive)?;
-    let file_name = upload::file_name(invocation, &archive)?;
+    let file_name = archive_name(&archive, &mut Reporting::new(invocation.ui))?;
     let mut provenance = archive.as_os_str().to_owned();
     provenance.push(".prov");
     let provenance = Some(Path::new(&provenance)).filter(|path| path.is_file());
@@ -137,53 +133,26 @@ fn push_with_plugin(
     invocation.ui.print(&format!("Pushed: {file_name} to {}\n", redacted(url)))
 }
 
-/// The metadata of the archive, which must be a file.
-fn archive_metadata(invocation: &Invocation<'_>, archive: &str) -> Result<std::fs::Metadata, Failure> {
-    let found = std::fs::metadata(archive).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => Failure::usage(format!("{archive}: no such file")),
-        _ => Failure::usage(format!("stat {archive}: {}", reason(&error))),
-    })?;
-    if found.is_dir() {
-        return Err(Failure::usage("cannot push directory, must provide chart archive (.tgz)")
-            .hint(format!("`{} package` creates one", invocation.personality.program())));
-    }
-    Ok(found)
-}
-
 /// Uploads by the API of ChartMuseum. A provenance file next to the archive is sent along in a form.
 fn push_to_repository(invocation: &mut Invocation<'_>, archive: &Path, url: &str) -> Result<(), Failure> {
-    let size = archive_metadata(invocation, &archive.to_string_lossy())?.len();
-    let access = remote::access(&invocation.flags);
-    let access = match upload::configured(invocation, |entry| equal(&entry.url, url))? {
-        Some(entry) => upload::with_entry(access, &entry),
-        None => access,
-    };
-    let mut beside = archive.as_os_str().to_owned();
-    beside.push(".prov");
-    let body = match crate::read::file(&beside, crate::read::MAX_SETTINGS) {
-        Ok(provenance) => UploadBody::Form { provenance: Some(provenance) },
-        Err(error) if error.kind() == ErrorKind::NotFound => UploadBody::Raw,
-        Err(error) => {
-            let path = Path::new(&beside).display();
-            return Err(Failure::run_time(format!("cannot read `{path}`: {}", reason(&error))));
-        }
-    };
+    let size = archive_metadata(archive)?.len();
     let flags = &invocation.flags;
-    let to = Destination {
-        shown: redacted(url).into_owned(),
+    let request = UploadRequest {
+        archive: archive.to_owned(),
         url: url.to_owned(),
-        access,
-        token: AccessToken::default(),
+        access: remote::access(flags),
         context_path: flags.text(names::CONTEXT_PATH).to_owned(),
         force: flags.on(names::FORCE),
+        ..UploadRequest::default()
     };
     // The timeout allows for slow connections: 100 kB per second.
-    let getter = remote::getter(invocation, remote::TIMEOUT + Duration::from_secs(size / 100_000));
-    let (file_name, answer) = upload::upload(invocation, &getter, archive, body, &to)?;
+    let remote = remote::remote(invocation, remote::TIMEOUT + Duration::from_secs(size / 100_000));
+    let uploaded = run_offline(upload_chart(&remote, &request, &mut Reporting::new(invocation.ui)))?;
+    let Uploaded { file_name, shown, answer } = uploaded;
     match answer {
-        UploadAnswer::Saved => invocation.ui.print(&format!("Pushed: {file_name} to {}\n", to.shown)),
+        UploadAnswer::Saved => invocation.ui.print(&format!("Pushed: {file_name} to {shown}\n")),
         UploadAnswer::Refused { status, reason, body } => {
-            Err(refused(&file_name, &to.shown, status, reason, &body))
+            Err(refused(&file_name, &shown, status, reason, &body))
         }
     }
 }

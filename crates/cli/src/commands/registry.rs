@@ -2,15 +2,15 @@
 
 use std::io::Read as _;
 
-use pintle::registry::{forget_login, keep_login, login_key};
+use pintle::ops::{LoginRequest, LogoutRequest};
 use pintle_tree::LogLine;
-use pintle_tree::quote::quote;
 
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
 use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
 use crate::personality::Personality;
+use crate::report::Reporting;
 use crate::{prompt, registry_access};
 
 /// `registry`
@@ -65,51 +65,27 @@ static FLAGS: &[Flag] = &[
 fn login(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let host = invocation.operand(0).to_owned();
     let (user, password) = user_and_password(invocation)?;
-    let registry = host.split('/').next().unwrap_or_default().to_owned();
-    if registry != host && invocation.personality == Personality::Helm {
-        let attributes = vec![("host", host.clone()), ("suggested", registry)];
-        let message = "registry login currently only supports registry hostname, not a repository path";
-        invocation.ui.log(&LogLine::warn(message.to_owned(), attributes));
-        let text = format!("invalid reference: invalid registry {}", quote(host.as_bytes()));
-        return Err(Failure::usage(text));
-    }
-    if !is_host(&registry) {
-        let text = format!("invalid reference: invalid registry {}", quote(registry.as_bytes()));
-        return Err(Failure::usage(text).hint("a registry is HOST or HOST:PORT"));
-    }
+    let request = LoginRequest {
+        host,
+        user,
+        password,
+        file: registry_access::login_file(&invocation.flags, invocation.environment),
+        helper: default_helper(invocation),
+        only_hosts: invocation.personality == Personality::Helm,
+    };
     let settings = registry_access::settings(invocation, invocation.flags.on(names::INSECURE))?;
     let client = registry_access::build(settings)?;
-    let file = registry_access::login_file(&invocation.flags, invocation.environment);
-    let helper = default_helper(invocation);
-    let key = login_key(&host).to_owned();
-    let outcome = registry_access::run(async {
-        client.check_login(&registry, &user, &password).await.map_err(|error| {
-            Failure::from(pintle::Error::from(error))
-                .during(&format!("authenticating to {}", quote(host.as_bytes())))
-        })?;
-        keep_login(&file, &key, &user, &password, helper.as_deref())
-            .await
-            .map_err(|error| Failure::from(pintle::Error::from(error)))
-    })?;
-    outcome?;
+    let mut reporter = Reporting::new(invocation.ui);
+    registry_access::run(pintle::ops::login(&client, &request, &mut reporter))??;
     invocation.ui.print("Login Succeeded\n")
-}
-
-fn is_host(text: &str) -> bool {
-    let (host, port) = text.rsplit_once(':').unwrap_or((text, "0"));
-    let inner = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]_".contains(&byte);
-    !host.is_empty() && host.bytes().all(inner) && port.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn logout(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let host = invocation.operand(0).to_owned();
     let file = registry_access::login_file(&invocation.flags, invocation.environment);
-    let key = login_key(&host).to_owned();
-    registry_access::run(forget_login(&file, &key))?.map_err(|error| {
-        Failure::from(pintle::Error::from(error))
-            .during(&format!("failed to delete the credential for {key}"))
-    })?;
-    invocation.ui.print(&format!("Removing login credentials for {host}\n"))
+    let request = LogoutRequest { host, file };
+    registry_access::run(pintle::ops::logout(&request))??;
+    invocation.ui.print(&format!("Removing login credentials for {}\n", request.host))
 }
 
 /// User name and password: from flags, standard input, or a prompt.

@@ -86,7 +86,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             .hint("the formats are text, json and junit"));
     }
     let reference = invocation.operand(0).to_owned();
-    let chart = chart_reference::locate(invocation, &reference)?;
+    let chart = chart_reference::locate(invocation, &reference)?.path;
     let from = invocation.flags.text(names::FROM).to_owned();
     let from = previous::PreviousChart::find(invocation, (&reference, &chart), &from)?;
     let values = request::values(invocation)?;
@@ -99,8 +99,8 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         namespace => namespace,
     };
     let rehearsal = RehearseRequest {
-        chart: PathBuf::from(chart),
-        from: from.path(),
+        chart: chart.into(),
+        from: from.path().map(Into::into),
         fixtures: given,
         name: flags.text(names::RELEASE_NAME).to_owned(),
         namespace,

@@ -6,7 +6,7 @@ mod list;
 mod remove;
 mod update;
 
-use std::path::PathBuf;
+use pintle::Remote;
 
 use crate::command::{Command, Operands};
 use crate::env::Home;
@@ -32,13 +32,13 @@ The list of repositories and the cached indexes are shared with Helm.",
     ..Command::BLANK
 };
 
-/// The folder of cached indexes for commands that download them: like Helm, the default instead of an empty path.
-fn index_cache(invocation: &Invocation<'_>) -> PathBuf {
-    let folder = remote::folders(&invocation.flags, invocation.environment).repository_cache;
-    match folder.as_os_str().is_empty() {
-        true => PathBuf::from(invocation.environment.home(Home::Cache, "repository")),
-        false => folder,
+/// What commands that download indexes work with: like Helm, the default folder instead of an empty path.
+fn remote(invocation: &Invocation<'_>) -> Remote {
+    let mut remote = remote::remote(invocation, invocation.flags.duration(names::TIMEOUT));
+    if remote.paths.repository_cache.as_os_str().is_empty() {
+        remote.paths.repository_cache = invocation.environment.home(Home::Cache, "repository").into();
     }
+    remote
 }
 
 /// The timeout for downloading an index.

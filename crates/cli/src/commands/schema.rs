@@ -1,11 +1,10 @@
 //! `schema`: generates and checks JSON schemas of values.
 
-use std::path::{Path, PathBuf};
-
 use pintle::ops::DeriveRequest;
 use pintle::values::schema::SchemaFormat;
 
 use crate::command::{ArgCompletion, Command, Operands};
+use crate::connect::run_offline;
 use crate::failure::Failure;
 use crate::flag::groups::VALUES;
 use crate::flag::{Flag, FlagCompletion, names};
@@ -74,12 +73,12 @@ fn derive(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         }
     };
     let reference = invocation.operand(0).to_owned();
-    let chart = PathBuf::from(chart_reference::locate(invocation, &reference)?);
+    let chart = chart_reference::locate(invocation, &reference)?.path;
     let file =
         chart.join(if format == SchemaFormat::Json { "values.schema.json" } else { "values.schema.yaml" });
     let from_templates = invocation.flags.on(names::FROM_TEMPLATES);
-    let request = DeriveRequest { chart, format, from_templates };
-    let schema = pintle::ops::derive_schema(&request, &mut Reporting::new(invocation.ui))?;
+    let request = DeriveRequest { chart: chart.into(), format, from_templates };
+    let schema = run_offline(pintle::ops::derive_schema(&request, &mut Reporting::new(invocation.ui)))?;
     if invocation.flags.on(names::CHECK) {
         return match crate::read::file(&file, crate::read::MAX_SETTINGS) {
             Ok(text) if text.trim_ascii_end() == schema.trim_ascii_end() => Ok(()),
@@ -93,8 +92,9 @@ fn derive(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
 fn check(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let values = request::values(invocation)?;
     let reference = invocation.operand(0).to_owned();
-    let chart = chart_reference::locate(invocation, &reference)?;
+    let chart = chart_reference::locate(invocation, &reference)?.into();
     let session = scripts::offline_session(invocation)?;
-    pintle::ops::check_schema(&session, Path::new(&chart), &values, &mut Reporting::new(invocation.ui))?;
+    let mut reporter = Reporting::new(invocation.ui);
+    run_offline(pintle::ops::check_schema(&session, &chart, &values, &mut reporter))?;
     invocation.ui.print("The values match the schema.\n")
 }

@@ -3,8 +3,6 @@
 mod hub;
 mod repo;
 
-use pintle_tree::quote::quote;
-
 use crate::command::{Command, Operands};
 use crate::failure::Failure;
 
@@ -21,9 +19,4 @@ pub(crate) static COMMAND: Command = Command {
 
 fn nothing_found() -> Failure {
     Failure::run_time("no results found")
-}
-
-fn bad_constraint(error: &dyn std::fmt::Display, text: &str) -> Failure {
-    Failure::usage(format!("an invalid version/constraint format: {error}"))
-        .with_pintle_text(format!("{} is not a version range: {error}", quote(text.as_bytes())))
 }

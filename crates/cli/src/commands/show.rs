@@ -1,13 +1,12 @@
 //! `show`: shows files of a chart.
 
-use std::path::Path;
-
 use pintle::lua::Permission;
 use pintle::ops::Shown;
 use pintle_tree::jsonpath;
 
 use crate::chart_reference;
 use crate::command::{ArgCompletion, Command, Operands};
+use crate::connect::run_offline;
 use crate::failure::Failure;
 use crate::flag::groups::{CHART, COSIGN, DEVEL, REMOTE};
 use crate::flag::{Flag, names};
@@ -100,8 +99,8 @@ enum Part {
 fn run(invocation: &mut Invocation<'_>, part: Part) -> Result<(), Failure> {
     let reference = invocation.operand(0).to_owned();
     chart_reference::debug_version(invocation, "original chart version");
-    let chart = chart_reference::locate(invocation, &reference)?;
-    let shown = pintle::ops::show(Path::new(&chart), &mut Reporting::new(invocation.ui))?;
+    let chart = chart_reference::locate(invocation, &reference)?.into();
+    let shown = run_offline(pintle::ops::show(&chart, &mut Reporting::new(invocation.ui)))?;
     if shown.is_library && matches!(part, Part::All | Part::Chart) {
         note_library(invocation);
     }
@@ -124,8 +123,8 @@ fn note_library(invocation: &mut Invocation<'_>) {
 
 fn permissions(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let reference = invocation.operand(0).to_owned();
-    let chart = chart_reference::locate(invocation, &reference)?;
-    let asked = pintle::ops::permissions(Path::new(&chart), &mut Reporting::new(invocation.ui))?;
+    let chart = chart_reference::locate(invocation, &reference)?.into();
+    let asked = run_offline(pintle::ops::permissions(&chart, &mut Reporting::new(invocation.ui)))?;
     if asked.charts.is_empty() {
         return invocation.ui.print("The chart requests no permissions.\n");
     }

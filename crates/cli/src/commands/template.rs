@@ -1,7 +1,5 @@
 //! `template`: renders a chart and prints the objects.
 
-use std::path::PathBuf;
-
 use pintle::OfflineSession;
 use pintle::ops::{Layout, TemplateRequest, Templated};
 use pintle::values::NullRules;
@@ -12,7 +10,7 @@ use super::install;
 use crate::chart_reference;
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::{Connection, run_offline};
-use crate::dependencies::{self, Sources};
+use crate::dependencies;
 use crate::failure::Failure;
 use crate::flag::deploy::INSTALL;
 use crate::flag::groups::{CHART, COSIGN, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
@@ -84,7 +82,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let live = asks_the_cluster(invocation)? || invocation.flags.on(names::VALIDATE);
     // `release-name` counts as an explicit name, so --generate-name has no effect.
     let (name, reference) = request::name_and_chart(&invocation.flags, |_| Ok("release-name".to_owned()))?;
-    let chart = PathBuf::from(chart_reference::locate_reported(invocation, &reference)?);
+    let chart = chart_reference::locate_reported(invocation, &reference)?.into();
     let values = request::values(invocation)?;
     let post_render = post_renderer::from_flags(invocation)?;
     let flags = &invocation.flags;
@@ -163,8 +161,7 @@ fn render(
     if matches!(outcome, Err(pintle::Error::MissingDependencies(_)))
         && invocation.flags.on(names::DEPENDENCY_UPDATE)
     {
-        let sources = Sources::of_flags(invocation)?;
-        dependencies::update_from(&sources, &request.chart, &mut Reporting::new(invocation.ui))?;
+        dependencies::update_reported(invocation, &request.chart)?;
         return Ok(render_once(request, target, invocation.ui));
     }
     Ok(outcome)

@@ -1,10 +1,8 @@
 //! `upgrade`: upgrades a release to another chart or other values.
 
-use std::path::PathBuf;
-
 use pintle::ops::{InstallRequest, UpgradeRequest, ValuesPolicy};
 use pintle::release::{Status, Summary};
-use pintle::{DeployOptions, DryRun, Method, values};
+use pintle::{DeployOptions, DryRun, LocatedChart, Method, values};
 use pintle_tree::quote::quote;
 
 use super::install::{self, cancel_on_signals, request_for, request_of, show, with_dependencies};
@@ -61,11 +59,11 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             }
             return install(invocation, &connection, &reference, mode, deploy, uninstalled);
         }
-        let chart = PathBuf::from(chart_reference::locate(invocation, &reference)?);
+        let chart = chart_reference::locate(invocation, &reference)?;
         return upgrade(invocation, &connection, chart, mode, deploy);
     }
     // A missing chart is reported before the cluster is contacted.
-    let chart = PathBuf::from(chart_reference::locate(invocation, &reference)?);
+    let chart = chart_reference::locate(invocation, &reference)?;
     let connection = Connection::open(invocation)?;
     upgrade(invocation, &connection, chart, mode, deploy)
 }
@@ -107,7 +105,7 @@ fn install(
 fn upgrade(
     invocation: &mut Invocation<'_>,
     connection: &Connection,
-    chart: PathBuf,
+    chart: LocatedChart,
     mode: DryRun,
     deploy: DeployOptions,
 ) -> Result<(), Failure> {

@@ -2,15 +2,13 @@
 
 mod report;
 
-use std::path::PathBuf;
-
 use pintle::ops::{Explanation, RenderedLine, TemplateRequest};
 use pintle::tree::{Node, ValuePath};
 use pintle_tree::quote::quote;
 
 use super::template;
 use crate::command::{ArgCompletion, Command, Operands};
-use crate::connect::Connection;
+use crate::connect::{Connection, run_offline};
 use crate::failure::Failure;
 use crate::flag::deploy::REVISION;
 use crate::flag::groups::{CHART, COSIGN, DEVEL, REMOTE, SCHEMA, VALUES};
@@ -153,7 +151,7 @@ fn explanation(invocation: &mut Invocation<'_>) -> Result<Explanation, Failure> 
             connection.run(pintle::ops::get(&connection.session, &connection.namespace, &reference, &at))?;
         return Ok(pintle::ops::explain_release(&version, &mut Reporting::new(invocation.ui))?);
     }
-    let chart = PathBuf::from(chart_reference::locate(invocation, &reference)?);
+    let chart = chart_reference::locate(invocation, &reference)?.into();
     let request = TemplateRequest {
         chart,
         name: invocation.flags.text(names::RELEASE).to_owned(),
@@ -166,7 +164,8 @@ fn explanation(invocation: &mut Invocation<'_>) -> Result<Explanation, Failure> 
         ..TemplateRequest::default()
     };
     let session = scripts::offline_session(invocation)?;
-    Ok(pintle::ops::explain_chart(&session, &request, &mut Reporting::new(invocation.ui))?)
+    let mut reporter = Reporting::new(invocation.ui);
+    Ok(run_offline(pintle::ops::explain_chart(&session, &request, &mut reporter))?)
 }
 
 /// Whether the operand is a chart rather than a release, whose name has no slash or colon.

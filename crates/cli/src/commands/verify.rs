@@ -1,13 +1,20 @@
 //! `verify`: verifies the signature of a chart.
 
+use std::path::Path;
+use std::sync::Arc;
+
+use pintle::Silent;
+use pintle::ops::{verify_archive, verify_reference};
+
 use crate::command::{ArgCompletion, Command, Operands};
+use crate::connect::run_offline;
 use crate::env::Setting;
 use crate::failure::Failure;
 use crate::flag::groups::{COSIGN, DEVEL, REMOTE};
 use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
 use crate::personality::Personality;
-use crate::{cosign, provenance, remote};
+use crate::{chart_reference, cosign, provenance, remote};
 
 /// `verify PATH`
 pub(crate) static COMMAND: Command = Command {
@@ -49,16 +56,17 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     if in_registry && !as_helm {
         return verify_in_registry(invocation, &archive);
     }
-    let verified = provenance::verify_archive(invocation, &archive, &format!("{archive}.prov"))?;
+    let keyring = provenance::keyring_file(invocation);
+    let provenance = format!("{archive}.prov");
+    let (archive, provenance) = (Path::new(&archive), Path::new(&provenance));
+    let verified = run_offline(verify_archive(&keyring, archive, provenance, &mut Silent))?;
     invocation.ui.print(&provenance::words(&verified))
 }
 
 /// Verifies a chart in a registry without downloading it.
 fn verify_in_registry(invocation: &mut Invocation<'_>, reference: &str) -> Result<(), Failure> {
-    let getter = remote::getter(invocation, remote::TIMEOUT);
-    let resolver = remote::resolver(invocation, &getter);
-    cosign::check_flags(&invocation.flags)?;
-    let mut resolved = resolver.resolve(&remote::wanted(&invocation.flags, reference))?;
-    let text = cosign::verify(invocation, &resolver, &mut resolved)?;
-    invocation.ui.print(&text)
+    let trust = Arc::new(cosign::trust(&invocation.flags)?);
+    let chart = chart_reference::of_query(invocation, remote::wanted(&invocation.flags, reference))?;
+    let verified = run_offline(verify_reference(&chart, &trust, &mut Silent))?;
+    invocation.ui.print(&cosign::words(&verified))
 }

@@ -1,6 +1,7 @@
 //! Advice for users of the command line: what to do about an error of the library, in terms of commands and flags.
 
-use pintle::{Error, events};
+use pintle::release::driver_word;
+use pintle::{Error, events, images, provenance, registry, repo};
 
 /// Returns the advice for an error, if there is any.
 pub(crate) fn hint(error: &Error) -> Option<String> {
@@ -8,8 +9,8 @@ pub(crate) fn hint(error: &Error) -> Option<String> {
         return Some(rbac_hint(&error.to_string()).to_owned());
     }
     Some(match error {
-        Error::Registry(error) => return error.hint(),
-        Error::Images(error) => return error.hint(),
+        Error::Registry(error) => return registry_hint(error),
+        Error::Images(error) => return image_hint(error),
         // The flag replaces earlier grants, so it has to list all permissions.
         Error::PermissionsRefused { asked, .. } => format!(
             "review its scripts in `ext/lua`, then grant it with `--accept-perms {}` or `--yes`",
@@ -108,6 +109,80 @@ pub(crate) fn hint(error: &Error) -> Option<String> {
         | Error::ReleaseFailed { cause: source, .. }
         | Error::RolledBack { cause: source, .. } => return hint(source),
         _ => return None,
+    })
+}
+
+/// What to do about a release that another store holds, or several. It is part of the error's line, because Helm's users see no
+/// hints.
+pub(super) fn where_to_work(error: &Error) -> Option<String> {
+    match error {
+        Error::InOtherStore { kept, .. } => Some(format!("set {} to work on it", driver_setting(kept))),
+        Error::DuplicateRelease { name, stores } => {
+            let ways: Vec<String> = stores.iter().map(|driver| delete_command(driver, name)).collect();
+            Some(format!("delete the records of the other: {}", ways.join(" or ")))
+        }
+        Error::MoveInterrupted { name, stores } => {
+            let [one, other] = stores.map(driver_word);
+            Some(format!("choose one with `pintle adopt {name} --to {one}` or `--to {other}`"))
+        }
+        Error::UninstallNotLoaded { cause, .. } => where_to_work(cause),
+        _ => None,
+    }
+}
+
+/// The setting that selects a store.
+fn driver_setting(driver: &str) -> String {
+    format!("HELM_DRIVER={}", driver_word(driver))
+}
+
+/// The command that deletes the records in a store without deleting the objects of the release.
+fn delete_command(driver: &str, name: &str) -> String {
+    match driver {
+        "native" => format!("`kubectl delete release.helm.sh {name} --cascade=orphan`"),
+        "Secret" => format!("`kubectl delete secrets -l owner=helm,name={name}`"),
+        "ConfigMap" => format!("`kubectl delete configmaps -l owner=helm,name={name}`"),
+        other => format!("those of {}", driver_setting(other)),
+    }
+}
+
+fn registry_hint(error: &registry::Error) -> Option<String> {
+    match error.cause() {
+        registry::Error::Conflict { .. } => Some("--overwrite moves the tag".to_owned()),
+        registry::Error::Denied { .. } => error.hint().map(|hint| with_credentials(&hint)),
+        _ => error.hint(),
+    }
+}
+
+fn with_credentials(hint: &str) -> String {
+    format!("{hint}, or give --creds USER:PASSWORD")
+}
+
+/// Returns the advice for an error about images.
+pub(crate) fn image_hint(error: &images::Error) -> Option<String> {
+    match error {
+        images::Error::NoTarget { registry } => Some(format!(
+            "give --target-registry, or a mapping for `{registry}` or a `defaultTarget` in --registry-file"
+        )),
+        error => error.hint(),
+    }
+}
+
+/// Returns the advice for an error about repositories.
+pub(crate) fn repository_hint(error: &repo::Error) -> Option<String> {
+    let hint = error.hint()?;
+    Some(match error {
+        repo::Error::Digest { .. } => format!("{hint}. --insecure-skip-digest takes it as it is"),
+        repo::Error::Registry { denied: true, .. } => with_credentials(hint),
+        _ => hint.to_owned(),
+    })
+}
+
+/// Returns the advice for an error about signatures.
+pub(crate) fn signature_hint(error: &provenance::Error) -> Option<String> {
+    let hint = error.hint()?;
+    Some(match error {
+        provenance::Error::NotPrivate => format!("{hint}, and give that file as --keyring"),
+        _ => hint.to_owned(),
     })
 }
 

@@ -3,12 +3,16 @@
 use pintle::render::{self, Frame};
 use pintle::{Error, chart, cluster, events, lua, objects, registry, values};
 
-use super::hint::hint;
+use super::hint::{hint, where_to_work};
 use super::{Failure, FailureKind};
 use crate::commands::images::policy;
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
+        let error = match error {
+            Error::Remote(error) => return Failure::from(*error),
+            error => error,
+        };
         let hint = hint(&error);
         let mut failure = Failure::new(class(&error), helm_text(&error));
         failure.hint = hint;
@@ -162,7 +166,7 @@ fn class(error: &Error) -> FailureKind {
 }
 
 fn is_parse_error(error: &render::Error) -> bool {
-    error.to_string().starts_with("parse error ")
+    matches!(error, render::Error::Template { is_syntax: true, .. })
 }
 
 fn helm_text(error: &Error) -> String {
@@ -172,7 +176,10 @@ fn helm_text(error: &Error) -> String {
             let operation = if source.kind() == std::io::ErrorKind::IsADirectory { "read" } else { "open" };
             format!("{operation} {}: {}", path.display(), reason(source))
         }
-        error => error.to_string(),
+        error => match where_to_work(error) {
+            Some(advice) => format!("{error}; {advice}"),
+            None => error.to_string(),
+        },
     }
 }
 

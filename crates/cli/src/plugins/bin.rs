@@ -1,7 +1,7 @@
 //! The path under which plugins call this program back.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::process::look_path;
 use crate::chart_reference::absolute;
@@ -25,12 +25,12 @@ pub(crate) fn helm_bin(
 ) -> Result<String, Failure> {
     if personality == Personality::Helm {
         if called_as.contains(std::path::MAIN_SEPARATOR) {
-            return Ok(absolute(called_as));
+            return Ok(absolute(called_as).to_string_lossy().into_owned());
         }
         let found = look_path(called_as, environment).unwrap_or_else(|_| called_as.to_owned());
-        return Ok(absolute(&found));
+        return Ok(absolute(&found).to_string_lossy().into_owned());
     }
-    let folder = PathBuf::from(absolute(&environment.home(Home::Cache, "pintle/bin")));
+    let folder = absolute(environment.home(Home::Cache, "pintle/bin"));
     let link = folder.join(NAME);
     let program = std::env::current_exe()?;
     if !leads_to(&link, &program) {

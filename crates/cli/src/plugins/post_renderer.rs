@@ -53,10 +53,7 @@ pub(crate) fn from_flags(invocation: &mut Invocation<'_>) -> Result<PostRenderOp
 }
 
 fn refused(name: &str, reason: &str) -> Failure {
-    Failure::usage(format!(
-        "invalid argument {} for \"--post-renderer\" flag: {reason}",
-        quote(name.as_bytes())
-    ))
+    Failure::bad_argument(name, names::POST_RENDERER, reason)
 }
 
 /// What a name means: a plugin, a filter of ours, a path, or a program on the path, in this order.

@@ -146,7 +146,11 @@ async fn delete_with(
 
 /// Adds the store's operation to an error, in Helm's wording.
 pub(super) fn backend_error(action: impl Into<String>) -> impl FnOnce(Error) -> StoreError {
-    |error| StoreError::Backend { action: action.into(), source: Box::new(error) }
+    |error| StoreError::Backend {
+        action: action.into(),
+        forbidden: error.is_forbidden(),
+        source: Box::new(error),
+    }
 }
 
 /// String pairs as a map node.

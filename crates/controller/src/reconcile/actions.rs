@@ -11,7 +11,7 @@ use pintle::ops::{
 };
 use pintle::release::{Status, Summary, VersionRef};
 use pintle::{
-    DeployOptions, Granted, Lifecycle, Method, MethodChoice, Network, RenderOptions, SchemaLoader, Scripting,
+    ChartRef, DeployOptions, Granted, Lifecycle, Method, MethodChoice, Network, RenderOptions, SchemaLoader, Scripting,
     Session, ValuesLayer, WaitStrategy,
 };
 use tokio::time::Instant;
@@ -210,8 +210,10 @@ impl Reconciliation<'_> {
     fn target(&self, desired: &Desired, history: &[Summary]) -> InstallRequest {
         let number = history.last().map_or(0, |last| last.number) + 1;
         InstallRequest {
-            loaded: Some(Arc::clone(&desired.chart.chart)),
-            source: desired.chart.source.as_deref().cloned(),
+            chart: ChartRef::Loaded {
+                chart: Arc::clone(&desired.chart.chart),
+                source: desired.chart.source.as_deref().cloned(),
+            },
             name: self.request.release_name(),
             namespace: self.request.release_namespace().to_owned(),
             values: vec![ValuesLayer::Tree(desired.values.clone())],

@@ -346,13 +346,7 @@ impl<'r> Reconciliation<'r> {
     /// All versions of the release, oldest first.
     pub(crate) async fn history(&self, session: &Session) -> Result<Vec<Summary>> {
         let (namespace, name) = (self.request.release_namespace(), self.request.release_name());
-        for store in std::iter::once(&session.store).chain(&session.other_stores) {
-            let history = store.history(namespace, &name).await.map_err(pintle::Error::from)?;
-            if !history.is_empty() {
-                return Ok(history);
-            }
-        }
-        Ok(Vec::new())
+        Ok(pintle::ops::versions(session, namespace, &name).await?)
     }
 
     async fn facts(&mut self, session: &Session, history: &[Summary], desired: &Desired) -> Result<Facts> {

@@ -356,7 +356,7 @@ impl TestCluster {
         let chart = pintle::chart::load_archive(&chart[..], &mut Vec::new()).unwrap();
         let values = format!("text: {text}\n");
         let request = pintle::ops::InstallRequest {
-            loaded: Some(Arc::new(chart)),
+            chart: pintle::ChartRef::Loaded { chart: Arc::new(chart), source: None },
             name: name.to_owned(),
             namespace: "default".to_owned(),
             values: vec![pintle::ValuesLayer::Bytes {

@@ -91,6 +91,8 @@ impl Error {
             | Error::Create(error) => cluster_kind(error),
             #[cfg(feature = "cluster")]
             Error::GetFailed { cause, .. } | Error::Delete { cause, .. } => cluster_kind(cause),
+            #[cfg(feature = "registry")]
+            Error::Remote(error) => error.kind(),
             Error::Store(_) if self.is_forbidden_store() => ErrorKind::Forbidden,
             Error::Build { cause, .. }
             | Error::UninstallNotLoaded { cause, .. }
@@ -140,10 +142,7 @@ impl Error {
     /// Returns whether the user lacks rights on release records.
     pub fn is_forbidden_store(&self) -> bool {
         match self {
-            #[cfg(feature = "cluster")]
-            Error::Store(pintle_release::StoreError::Backend { source, .. }) => {
-                source.downcast_ref::<ClusterError>().is_some_and(ClusterError::is_forbidden)
-            }
+            Error::Store(pintle_release::StoreError::Backend { forbidden, .. }) => *forbidden,
             Error::UninstallNotLoaded { cause, .. } => cause.is_forbidden_store(),
             _ => false,
         }

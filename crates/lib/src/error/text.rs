@@ -17,28 +17,6 @@ pub(super) fn store_description(driver: &str) -> &'static str {
     }
 }
 
-/// Returns the setting that selects a store.
-pub(super) fn driver_setting(driver: &str) -> &'static str {
-    match driver {
-        "native" => "HELM_DRIVER=native",
-        "Secret" => "HELM_DRIVER=secret",
-        "ConfigMap" => "HELM_DRIVER=configmap",
-        "SQL" => "HELM_DRIVER=sql",
-        _ => "HELM_DRIVER=memory",
-    }
-}
-
-/// Returns commands that delete the records in each store without deleting the objects of the release.
-pub(super) fn delete_commands(stores: &[&'static str; 2], name: &str) -> String {
-    let way = |driver: &&str| match *driver {
-        "native" => format!("`kubectl delete release.helm.sh {name} --cascade=orphan`"),
-        "Secret" => format!("`kubectl delete secrets -l owner=helm,name={name}`"),
-        "ConfigMap" => format!("`kubectl delete configmaps -l owner=helm,name={name}`"),
-        other => format!("those of {}", driver_setting(other)),
-    };
-    stores.iter().map(way).collect::<Vec<_>>().join(" or ")
-}
-
 /// Returns an error with all its causes in one line, because release records keep one line.
 pub(super) fn with_causes(error: &dyn std::error::Error) -> String {
     std::iter::successors(Some(error), |error| error.source())

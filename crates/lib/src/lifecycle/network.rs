@@ -7,17 +7,27 @@ use pintle_registry::fetch::{Fetcher, HttpRequest, NOT_PUBLIC};
 
 /// Sends the HTTP requests of scripts, to public addresses only or also to private ones.
 #[derive(Clone)]
-pub struct Network(Fetcher);
+pub struct Network {
+    fetcher: Fetcher,
+    /// What to do about an address that is refused.
+    advice: Option<String>,
+}
 
 impl Network {
     /// Allows public addresses only, so that a script cannot reach cloud metadata or internal services.
     pub fn public() -> Network {
-        Network(Fetcher::new(Arc::new(is_public)))
+        Network { fetcher: Fetcher::new(Arc::new(is_public)), advice: None }
     }
 
     /// Also allows loopback and private addresses.
     pub fn with_private_addresses() -> Network {
-        Network(Fetcher::new(Arc::new(|_| true)))
+        Network { fetcher: Fetcher::new(Arc::new(|_| true)), advice: None }
+    }
+
+    /// Adds this to the error about an address that is not public.
+    #[must_use]
+    pub fn with_advice(self, advice: impl Into<String>) -> Network {
+        Network { advice: Some(advice.into()), ..self }
     }
 }
 
@@ -31,13 +41,11 @@ impl Fetch for Network {
             timeout: request.timeout,
             max_bytes: request.max_bytes,
         };
-        let received = self.0.fetch_cancellable(&sent, &**cancelled).map_err(|reason| {
-            // The library does not know the flags of the program, but the user who reads this message can set one.
-            match reason.contains(NOT_PUBLIC) {
-                true => format!("{reason}; `--allow-private-network` lets scripts reach it"),
-                false => reason,
-            }
-        })?;
+        let received =
+            self.fetcher.fetch_cancellable(&sent, &**cancelled).map_err(|reason| match &self.advice {
+                Some(advice) if reason.contains(NOT_PUBLIC) => format!("{reason}; {advice}"),
+                _ => reason,
+            })?;
         Ok(FetchResponse { status: received.status, headers: received.headers, body: received.body })
     }
 }
@@ -129,7 +137,7 @@ mod tests {
     fn redirects_do_not_lead_where_requests_may_not_go() {
         // As if a public server redirected: the first address is allowed, the target of the redirect is not.
         let allowed = |address: std::net::IpAddr| address.to_string() == "127.0.0.1";
-        let network = Network(Fetcher::new(Arc::new(allowed)));
+        let network = Network { fetcher: Fetcher::new(Arc::new(allowed)), advice: None };
         for answer in [
             "HTTP/1.1 302 Found\r\nlocation: http://169.254.169.254/latest/meta-data/\r\ncontent-length: 0\r\n\r\n",
             "HTTP/1.1 301 Moved\r\nlocation: http://[::1]:1/\r\ncontent-length: 0\r\n\r\n",

@@ -107,6 +107,8 @@ pub async fn diff_upgrade(
     request: &DiffUpgradeRequest,
     reporter: &mut dyn Reporter,
 ) -> Result<DiffedManifests, DiffError> {
+    let target = request.target.fetched(reporter).await.map_err(DiffError::Render)?;
+    let request = &DiffUpgradeRequest { target: target.into_owned(), ..request.clone() };
     let (chart, version) = load(session, request).await.map_err(DiffError::Record)?;
     let target = with_reused_values(request, version.as_ref(), reporter).map_err(DiffError::Record)?;
     let is_new = version.is_none();
@@ -142,11 +144,12 @@ pub async fn diff_upgrade(
 ///
 /// # Errors
 /// When the chart cannot be rendered.
-pub fn render_for_diff(
+pub async fn render_for_diff(
     session: &OfflineSession,
     target: &TemplateRequest,
     reporter: &mut dyn Reporter,
 ) -> Result<Templated> {
+    let target = &*target.fetched(reporter).await?;
     template_offline(session, target, Purpose::Diff, reporter)
 }
 

@@ -155,11 +155,12 @@ struct Render {
 ///
 /// # Errors
 /// As [`template`](super::template). A chart whose templates fail is explained without readers.
-pub fn explain_chart(
+pub async fn explain_chart(
     session: &OfflineSession,
     request: &TemplateRequest,
     reporter: &mut dyn Reporter,
 ) -> Result<Explanation> {
+    let request = &*request.fetched(reporter).await?;
     let (chart, user) = locate::load_with_values(&request.chart, &request.values, reporter)?;
     let rules = request.render_options().rules(&session.schemas);
     let chart = prepare::process(chart, &user, &rules, reporter)?;

@@ -24,3 +24,11 @@ pub async fn history(session: &Session, namespace: &str, name: &str, max: usize)
     }
     Ok(history)
 }
+
+/// All versions of a release, oldest first, in the store that operations on it work in; none if there is no such release.
+///
+/// # Errors
+/// When a store cannot be read.
+pub async fn versions(session: &Session, namespace: &str, name: &str) -> Result<Vec<Summary>> {
+    Ok(Records::find_with_history(session, namespace, name).await?.1)
+}

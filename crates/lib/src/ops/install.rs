@@ -1,14 +1,13 @@
 //! `install`: prepare a chart, deploy it, and record the first version of a release.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::Arc;
 
 use pintle_chart::Chart;
 use pintle_events::{Context, Event as LifecycleEvent};
 use pintle_objects::{HookEvent, Object, ObjectId};
 use pintle_plan::Plan;
-use pintle_release::{ChartSource, Info, ReleaseVersion, Status, Summary, Timestamp};
+use pintle_release::{Info, ReleaseVersion, Status, Summary, Timestamp};
 use pintle_render::{Capabilities, Release, Target};
 use pintle_tree::{Map, Node};
 use pintle_values::ValuesLayer;
@@ -26,7 +25,9 @@ use crate::options::{CrdPolicy, DeployOptions, DryRun, Method, RenderOptions};
 use crate::prepare::{Prepared, RENDER_EVENTS, prepare_for};
 use crate::records::Records;
 use crate::report::run_blocking;
-use crate::{AnySession, Error, OfflineSession, Progress, Reporter, Result, Session, Stage, input, manifest};
+use crate::{
+    AnySession, ChartRef, Error, OfflineSession, Progress, Reporter, Result, Session, Stage, manifest,
+};
 
 /// The hook events of an install, with Helm's error prefixes.
 const EVENTS: HookEvents = HookEvents {
@@ -37,12 +38,8 @@ const EVENTS: HookEvents = HookEvents {
 /// What to install, and how.
 #[derive(Clone, Debug, Default)]
 pub struct InstallRequest {
-    /// The chart, a folder or an archive.
-    pub chart: PathBuf,
-    /// The chart if it is loaded already, which saves reading `chart` again for each of many releases.
-    pub loaded: Option<Arc<Chart>>,
-    /// Where the chart came from, for the record.
-    pub source: Option<ChartSource>,
+    /// The chart.
+    pub chart: ChartRef,
     /// The name of the release.
     pub name: String,
     /// The namespace of the release.
@@ -73,6 +70,14 @@ pub struct InstallRequest {
     pub dry_run: DryRun,
 }
 
+impl InstallRequest {
+    /// The request with a chart that is on this machine.
+    pub(super) async fn fetched(&self, reporter: &mut dyn Reporter) -> Result<Cow<'_, InstallRequest>> {
+        let chart = locate::fetched(&self.chart, reporter).await?;
+        Ok(chart.map_or(Cow::Borrowed(self), |chart| Cow::Owned(InstallRequest { chart, ..self.clone() })))
+    }
+}
+
 /// Installs a chart as a new release. Without a cluster, only a client-side dry run is possible, and the future never
 /// waits.
 ///
@@ -83,7 +88,9 @@ pub async fn install(
     request: &InstallRequest,
     reporter: &mut dyn Reporter,
 ) -> Result<ReleaseVersion> {
-    let session = match session.into() {
+    let session = session.into();
+    let request = &*request.fetched(reporter).await?;
+    let session = match session {
         AnySession::Offline(session) => return dry_run_offline(session, request, reporter),
         AnySession::Cluster(session) => session,
     };
@@ -133,14 +140,7 @@ pub(super) async fn load_blocking(
 
 /// Loads the chart and the user's values.
 pub(crate) fn load(request: &InstallRequest, reporter: &mut dyn Reporter) -> Result<(Chart, Map<Node>)> {
-    Ok(match &request.loaded {
-        Some(chart) => {
-            let user = input::user_values(&request.values)?;
-            locate::check_installable(chart, reporter)?;
-            (Chart::clone(chart), user)
-        }
-        None => locate::load_with_values(&request.chart, &request.values, reporter)?,
-    })
+    locate::load_with_values(&request.chart, &request.values, reporter)
 }
 
 /// Rejects a request to hide Secrets from the record; what hides them is the display of a dry run.
@@ -255,6 +255,7 @@ pub(super) async fn draft(
     request: &InstallRequest,
     reporter: &mut dyn Reporter,
 ) -> Result<Draft> {
+    let request = &*request.fetched(reporter).await?;
     let (chart, user) = load_blocking(request, reporter).await?;
     session.cluster.check_reachable().await.map_err(Error::ReachabilityCheck)?;
     let outcome = draft_loaded(session, request, chart, user, reporter).await;
@@ -336,7 +337,7 @@ pub(super) async fn last_of_free_name(
     let last = history.pop();
     match &last {
         Some(last) if !(request.replace && matches!(last.status, Status::Uninstalled | Status::Failed)) => {
-            let interrupted = last.description.starts_with("interrupted");
+            let interrupted = last.was_interrupted();
             Err(name::check_failed(Error::NameInUse { interrupted, kept: None }, reporter))
         }
         _ => Ok(last),
@@ -395,7 +396,7 @@ async fn records_for_new_release<'s>(
         records.mark_interrupted(last).await?;
     }
     if !request.replace || !matches!(last.status, Status::Uninstalled | Status::Failed) {
-        let interrupted = last.description.starts_with("interrupted");
+        let interrupted = last.was_interrupted();
         let kept = records.is_in_other_store().then(|| records.store().driver());
         return Err(name::check_failed(Error::NameInUse { interrupted, kept }, reporter));
     }
@@ -443,7 +444,7 @@ fn first_version(
             notes: recorded.notes,
             rollback_revision: None,
         },
-        chart: record_extras::stored(&prepared.chart, prepared.changed_values(), request.source.as_ref()),
+        chart: record_extras::stored(&prepared.chart, prepared.changed_values(), request.chart.source()),
         config: Some(prepared.user.clone()),
         manifest: recorded.manifest,
         hooks: recorded.hooks,

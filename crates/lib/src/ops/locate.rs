@@ -1,6 +1,7 @@
 //! Resolves chart references and loads charts.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use pintle_chart::Chart;
 use pintle_chart::metadata::V3;
@@ -9,7 +10,7 @@ use pintle_tree::{LogLine, Map, Node};
 use pintle_values::ValuesLayer;
 
 use crate::report::forward_log;
-use crate::{Error, Reporter, Result, input};
+use crate::{ChartRef, Error, Reporter, Result, input};
 
 /// Returns the folder or archive that a reference names.
 ///
@@ -27,6 +28,32 @@ pub(crate) fn locate(reference: &Path) -> Result<PathBuf> {
     Err(Error::RemoteChart { reference: redacted(text).into_owned() })
 }
 
+/// Fetches a chart that is not on this machine. Returns `None` for others.
+///
+/// # Errors
+/// When it cannot be found, fetched or verified.
+pub(crate) async fn fetched(chart: &ChartRef, reporter: &mut dyn Reporter) -> Result<Option<ChartRef>> {
+    #[cfg(feature = "registry")]
+    if let ChartRef::Reference(reference) = chart {
+        return Ok(Some(super::locate_chart(reference, reporter).await?.into()));
+    }
+    let _ = (chart, reporter);
+    Ok(None)
+}
+
+/// Returns the folder or archive of a chart that is on this machine.
+fn path_of(chart: &ChartRef) -> Result<PathBuf> {
+    match chart {
+        ChartRef::Path(path) => locate(path),
+        ChartRef::Located(chart) => Ok(chart.path.clone()),
+        ChartRef::Loaded { chart, .. } => Err(Error::RemoteChart { reference: chart.name().to_owned() }),
+        #[cfg(feature = "registry")]
+        ChartRef::Reference(chart) => {
+            Err(Error::RemoteChart { reference: redacted(&chart.query.reference).into_owned() })
+        }
+    }
+}
+
 /// Loads a chart and reports the warnings of the loader.
 ///
 /// # Errors
@@ -34,6 +61,33 @@ pub(crate) fn locate(reference: &Path) -> Result<PathBuf> {
 pub(crate) fn load(reference: &Path, reporter: &mut dyn Reporter) -> Result<Chart> {
     let path = locate(reference)?;
     read(&path, reporter)
+}
+
+/// Loads a chart wherever it comes from, without checking that it can be installed.
+///
+/// # Errors
+/// As [`fetched`] and [`load`].
+pub(crate) async fn load_any(chart: &ChartRef, reporter: &mut dyn Reporter) -> Result<Arc<Chart>> {
+    let fetched = fetched(chart, reporter).await?;
+    match fetched.as_ref().unwrap_or(chart) {
+        ChartRef::Loaded { chart, .. } => Ok(Arc::clone(chart)),
+        chart => Ok(Arc::new(read(&path_of(chart)?, reporter)?)),
+    }
+}
+
+/// The same for a chart that is only looked at, such as one of `apiVersion: v3`.
+///
+/// # Errors
+/// As [`load_any`].
+pub(crate) async fn load_any_version(chart: &ChartRef, reporter: &mut dyn Reporter) -> Result<Arc<Chart>> {
+    let fetched = fetched(chart, reporter).await?;
+    match fetched.as_ref().unwrap_or(chart) {
+        ChartRef::Loaded { chart, .. } => Ok(Arc::clone(chart)),
+        chart => {
+            let path = path_of(chart)?;
+            forward_log(reporter, |log| Ok(Arc::new(pintle_chart::load_any_version(&path, log)?)))
+        }
+    }
 }
 
 fn read(path: &Path, reporter: &mut dyn Reporter) -> Result<Chart> {
@@ -46,11 +100,16 @@ fn read(path: &Path, reporter: &mut dyn Reporter) -> Result<Chart> {
 /// # Errors
 /// When the chart or the values cannot be read, or the chart cannot be installed.
 pub(crate) fn load_with_values(
-    chart: &Path,
+    chart: &ChartRef,
     values: &[ValuesLayer],
     reporter: &mut dyn Reporter,
 ) -> Result<(Chart, Map<Node>)> {
-    let path = locate(chart)?;
+    if let ChartRef::Loaded { chart, .. } = chart {
+        let user = input::user_values(values)?;
+        check_installable(chart, reporter)?;
+        return Ok((Chart::clone(chart), user));
+    }
+    let path = path_of(chart)?;
     let user = input::user_values(values)?;
     let chart = read(&path, reporter)?;
     check_installable(&chart, reporter)?;
@@ -64,8 +123,8 @@ pub(crate) struct LoadingChart(Option<tokio::task::JoinHandle<(Result<Chart>, Ve
 #[cfg(feature = "cluster")]
 impl LoadingChart {
     /// Starts loading a chart. [`LoadingChart::with_values`] returns the errors, in the order of [`load_with_values`].
-    pub(crate) fn begin(chart: &Path) -> Self {
-        let loading = locate(chart).ok().map(|path| {
+    pub(crate) fn begin(chart: &ChartRef) -> Self {
+        let loading = path_of(chart).ok().map(|path| {
             tokio::task::spawn_blocking(move || {
                 let mut log = Vec::new();
                 (pintle_chart::load(&path, &mut log).map_err(Error::from), log)
@@ -85,7 +144,7 @@ impl LoadingChart {
     /// As [`load_with_values`].
     pub(crate) async fn with_values(
         self,
-        chart: &Path,
+        chart: &ChartRef,
         values: &[ValuesLayer],
         reporter: &mut dyn Reporter,
     ) -> Result<(Chart, Map<Node>)> {

@@ -52,7 +52,7 @@ pub struct LogsRequest {
 /// # let api = embedded::Embedded::default().open().await?;
 /// # let session = Session::new(embedded::cluster(&api, "default"), Arc::new(MemoryStore::new()));
 /// # let (name, namespace) = ("demo".to_owned(), "default".to_owned());
-/// # let request = InstallRequest { chart, name, namespace, ..InstallRequest::default() };
+/// # let request = InstallRequest { chart: chart.into(), name, namespace, ..InstallRequest::default() };
 /// # install(&session, &request, &mut Silent).await?;
 /// let mut writers = LogWriters::new(|_namespace, _pod, _container| Box::new(std::io::stderr()));
 /// let (namespace, name) = ("default".to_owned(), "demo".to_owned());

@@ -51,6 +51,8 @@ mod page;
 mod plan;
 #[cfg(feature = "registry")]
 mod provenance;
+#[cfg(feature = "registry")]
+mod remote;
 #[cfg(feature = "cluster")]
 mod rollback;
 mod schema;
@@ -104,7 +106,7 @@ pub use explain::{
 #[cfg(feature = "cluster")]
 pub use get::{computed_values, exists, get};
 #[cfg(feature = "cluster")]
-pub use history::history;
+pub use history::{history, versions};
 pub use hook_plan::{PlannedHook, plan_hooks, planned_hooks};
 #[cfg(all(feature = "images", feature = "registry"))]
 pub use image_copy::{CopyDestination, CopyImagesRequest, CopyPlan, full_name, plan_image_copy};
@@ -122,7 +124,7 @@ pub use lint::{LintRequest, Linted, lint, subchart_folders};
 #[cfg(feature = "cluster")]
 pub use list::{ListRequest, list};
 #[cfg(feature = "embedded")]
-pub(crate) use locate::load as load_chart;
+pub(crate) use locate::{fetched as fetched_chart, load as load_chart};
 #[cfg(feature = "cluster")]
 pub use logs::{LogsRequest, logs};
 #[cfg(feature = "cluster")]
@@ -141,6 +143,8 @@ pub use plan::{
 };
 #[cfg(feature = "registry")]
 pub use provenance::text_to_sign;
+#[cfg(feature = "registry")]
+pub use remote::*;
 #[cfg(feature = "cluster")]
 pub use rollback::{MAX_DESCRIPTION_LENGTH, RollbackRequest, check_rollback_description, rollback};
 pub use schema::{DeriveRequest, check_schema, derive_schema};

@@ -78,7 +78,7 @@ pub struct ObjectEvent {
 /// # let api = embedded::Embedded::default().open().await?;
 /// # let session = Session::new(embedded::cluster(&api, "default"), Arc::new(MemoryStore::new()));
 /// # let (name, namespace) = ("demo".to_owned(), "default".to_owned());
-/// # let request = InstallRequest { chart, name, namespace, ..InstallRequest::default() };
+/// # let request = InstallRequest { chart: chart.into(), name, namespace, ..InstallRequest::default() };
 /// # install(&session, &request, &mut Silent).await?;
 /// for object in objects(&session, "default", "demo", &VersionRef::Current).await? {
 ///     println!("{}: {} ({})", object.id, object.readiness.status, object.readiness.detail);

@@ -10,7 +10,7 @@ use pintle_registry::{Client, Digest, Progress};
 use pintle_repo::address::Address;
 
 use crate::report::forward_log;
-use crate::{Error, Reporter, Result};
+use crate::{Error, Remote, RemoteError, Reporter, Result};
 
 /// Limit for the size of a fetched archive, far above the limits for loading one.
 const LIMIT: u64 = 1 << 30;
@@ -26,16 +26,17 @@ pub struct PushRequest {
     pub created: String,
 }
 
-/// Pushes a chart to a registry, with the same manifest as Helm.
+/// Pushes a chart to a registry with the client of `remote`, with the same manifest as Helm. Needs the runtime of tokio.
 ///
 /// # Errors
 /// When the file is not a chart, the reference is invalid, or the registry rejects the push.
 pub async fn push_oci_chart(
-    client: &Arc<Client>,
+    remote: &Remote,
     request: &PushRequest,
     progress: Arc<dyn Progress>,
     reporter: &mut dyn Reporter,
 ) -> Result<PushedChart> {
+    let client = remote.registry.as_ref().ok_or(RemoteError::NoRegistry)?;
     let archive = &request.archive;
     // Reading what is in the archive and hashing it take as long as sending it, so they are done side by side.
     let (chart, content) = std::thread::scope(|scope| {
@@ -44,10 +45,10 @@ pub async fn push_oci_chart(
     });
     let chart = chart?;
     // Helm writes the URL as Go does, and cleans the path: `OCI://host/a/../b` means `oci://host/b`.
-    let remote =
+    let folder =
         Address::parse(&request.remote).map_or_else(|_| request.remote.clone(), |url| url.to_string());
-    let remote = remote.strip_prefix("oci://").unwrap_or(&remote);
-    let path = pintle_chart::path::clean(&format!("{remote}/{}", chart.metadata.name));
+    let folder = folder.strip_prefix("oci://").unwrap_or(&folder);
+    let path = pintle_chart::path::clean(&format!("{folder}/{}", chart.metadata.name));
     let reference = ChartReference::parse(&format!("{path}:{}", chart.metadata.version))?;
     let mut beside = archive.clone().into_os_string();
     beside.push(".prov");

@@ -61,7 +61,7 @@ pub struct ReleasePage {
 /// # let session = Session::new(embedded::cluster(&api, "default"), Arc::new(MemoryStore::new()));
 /// # for name in ["a", "b", "c"] {
 /// #     let (name, namespace) = (name.to_owned(), "default".to_owned());
-/// #     let request = InstallRequest { chart: chart.clone(), name, namespace, ..InstallRequest::default() };
+/// #     let request = InstallRequest { chart: chart.clone().into(), name, namespace, ..InstallRequest::default() };
 /// #     install(&session, &request, &mut Silent).await?;
 /// # }
 /// let mut request = PageRequest { limit: 2, ..PageRequest::default() };

@@ -1,6 +1,6 @@
 //! `schema derive|check`: schemas for the values of a chart.
 
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use pintle_chart::Chart;
 use pintle_render::uses::{Segment, uses};
@@ -11,13 +11,13 @@ use pintle_values::{NullRules, SchemaCheck, ValuesLayer};
 use super::locate;
 use crate::input;
 use crate::report::forward_log;
-use crate::{Error, OfflineSession, Reporter, Result};
+use crate::{ChartRef, Error, OfflineSession, Reporter, Result};
 
 /// Which chart to derive a schema for.
 #[derive(Clone, Debug)]
 pub struct DeriveRequest {
-    /// The chart, a folder or an archive.
-    pub chart: PathBuf,
+    /// The chart.
+    pub chart: ChartRef,
     /// The schema language.
     pub format: SchemaFormat,
     /// Whether values that templates read, but values.yaml does not have, get properties too.
@@ -29,8 +29,8 @@ pub struct DeriveRequest {
 ///
 /// # Errors
 /// When the chart cannot be read or has no values.yaml.
-pub fn derive_schema(request: &DeriveRequest, reporter: &mut dyn Reporter) -> Result<Vec<u8>> {
-    let chart = locate::load(&request.chart, reporter)?;
+pub async fn derive_schema(request: &DeriveRequest, reporter: &mut dyn Reporter) -> Result<Vec<u8>> {
+    let chart = locate::load_any(&request.chart, reporter).await?;
     let Some(text) = chart.values_text() else {
         return Err(Error::Input(format!(
             "chart {} has no values.yaml to derive a schema from",
@@ -60,13 +60,13 @@ fn values_read(chart: &Chart) -> Result<Vec<Vec<Str>>> {
 ///
 /// # Errors
 /// All violations, or what prevented the check.
-pub fn check_schema(
+pub async fn check_schema(
     session: &OfflineSession,
-    chart: &Path,
+    chart: &ChartRef,
     values: &[ValuesLayer],
     reporter: &mut dyn Reporter,
 ) -> Result<()> {
-    let chart = locate::load(chart, reporter)?;
+    let chart = Arc::unwrap_or_clone(locate::load_any(chart, reporter).await?);
     let user = input::user_values(values)?;
     forward_log(reporter, |log| {
         let rules = NullRules::Helm4;

@@ -1,6 +1,6 @@
 //! `show permissions` and `lua check|run`: inspect and try out the scripts of a chart.
 
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use pintle_chart::Chart;
 use pintle_events::{ChartContext, Context, Event, ReadinessInfo, SourceFile};
@@ -14,29 +14,29 @@ use super::locate;
 use crate::lifecycle::context;
 use crate::lifecycle::objects::Documents;
 use crate::prepare::{PrepareOptions, finish, process};
-use crate::{Lifecycle, OfflineSession, Reporter, Result, input};
+use crate::{ChartRef, Lifecycle, OfflineSession, Reporter, Result, input};
 
 /// Returns the permissions that a chart and its subcharts request.
 ///
 /// # Errors
 /// When the chart cannot be read, or an `ext/permissions.yaml` is invalid.
-pub fn permissions(chart: &Path, reporter: &mut dyn Reporter) -> Result<PermissionRequests> {
-    Ok(pintle_lua::requested_permissions(&locate::load(chart, reporter)?)?)
+pub async fn permissions(chart: &ChartRef, reporter: &mut dyn Reporter) -> Result<PermissionRequests> {
+    Ok(pintle_lua::requested_permissions(&*locate::load_any(chart, reporter).await?)?)
 }
 
 /// Checks the scripts of a chart without running them.
 ///
 /// # Errors
 /// When the chart cannot be read, or an `ext/permissions.yaml` is invalid.
-pub fn check_scripts(chart: &Path, reporter: &mut dyn Reporter) -> Result<Vec<Finding>> {
-    Ok(pintle_lua::check(&locate::load(chart, reporter)?)?)
+pub async fn check_scripts(chart: &ChartRef, reporter: &mut dyn Reporter) -> Result<Vec<Finding>> {
+    Ok(pintle_lua::check(&*locate::load_any(chart, reporter).await?)?)
 }
 
 /// Which event to try out, and on what.
 #[derive(Clone, Debug)]
 pub struct TryEventRequest {
-    /// The chart, a folder or an archive.
-    pub chart: PathBuf,
+    /// The chart.
+    pub chart: ChartRef,
     /// The event to emit.
     pub event: Event,
     /// The user's values.
@@ -65,13 +65,13 @@ pub struct TriedEvent {
 ///
 /// # Errors
 /// The first stage or handler that fails.
-pub fn try_event(
+pub async fn try_event(
     session: &OfflineSession,
     request: &TryEventRequest,
     reporter: &mut dyn Reporter,
 ) -> Result<TriedEvent> {
     let user = input::user_values(&request.values)?;
-    let chart = locate::load(&request.chart, reporter)?;
+    let chart = Arc::unwrap_or_clone(locate::load_any(&request.chart, reporter).await?);
     let rules = PrepareOptions { schemas: session.schemas.clone(), ..PrepareOptions::default() };
     let chart = process(chart, &user, &rules, reporter)?;
     let events = session.events.with_scripts_of(&chart, &[request.event])?;

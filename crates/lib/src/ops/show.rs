@@ -1,10 +1,7 @@
 //! `show`: show the parts of a chart as its author wrote them.
 
-use std::path::Path;
-
 use super::locate;
-use crate::report::forward_log;
-use crate::{Reporter, Result};
+use crate::{ChartRef, Reporter, Result};
 
 /// The parts of a chart that can be shown.
 #[derive(Clone, Debug, Default)]
@@ -25,10 +22,8 @@ pub struct Shown {
 ///
 /// # Errors
 /// When the chart cannot be found or read.
-pub fn show(chart: &Path, reporter: &mut dyn Reporter) -> Result<Shown> {
-    let path = locate::locate(chart)?;
-    // A chart that cannot be installed, such as one of `apiVersion: v3`, can still be shown.
-    let chart = forward_log(reporter, |log| Ok(pintle_chart::load_any_version(&path, log)?))?;
+pub async fn show(chart: &ChartRef, reporter: &mut dyn Reporter) -> Result<Shown> {
+    let chart = locate::load_any_version(chart, reporter).await?;
     Ok(Shown {
         chart: chart.metadata.to_shown_yaml()?,
         values: chart.values_text().map(<[u8]>::to_vec),

@@ -39,7 +39,7 @@ pub struct Running<T> {
 /// # let api = embedded::Embedded::default().open().await?;
 /// # let session = Session::new(embedded::cluster(&api, "default"), Arc::new(MemoryStore::new()));
 /// let (name, namespace) = ("demo".to_owned(), "default".to_owned());
-/// let request = InstallRequest { chart, name, namespace, ..InstallRequest::default() };
+/// let request = InstallRequest { chart: chart.into(), name, namespace, ..InstallRequest::default() };
 /// let running = start(&session, move |session, mut progress| async move {
 ///     install(&session, &request, &mut progress).await
 /// });

@@ -1,5 +1,6 @@
 //! `template`: render a chart and return or write the result.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,13 +20,13 @@ use crate::hook_problems;
 use crate::options::RenderOptions;
 use crate::post_render::PostRenderOptions;
 use crate::prepare::{Prepared, RENDER_EVENTS, displayed_content, prepare_for, push_document};
-use crate::{AnySession, Error, Lifecycle, OfflineSession, RecordObjects, Reporter, Result};
+use crate::{AnySession, ChartRef, Error, Lifecycle, OfflineSession, RecordObjects, Reporter, Result};
 
 /// What to render, and how.
 #[derive(Clone, Debug)]
 pub struct TemplateRequest {
-    /// The chart, a folder or an archive.
-    pub chart: PathBuf,
+    /// The chart.
+    pub chart: ChartRef,
     /// The name of the release.
     pub name: String,
     /// The namespace of the release.
@@ -84,7 +85,7 @@ pub enum Layout {
 impl Default for TemplateRequest {
     fn default() -> Self {
         TemplateRequest {
-            chart: PathBuf::new(),
+            chart: ChartRef::default(),
             name: "release-name".to_owned(),
             namespace: "default".to_owned(),
             values: Vec::new(),
@@ -164,12 +165,22 @@ pub async fn template(
     request: &TemplateRequest,
     reporter: &mut dyn Reporter,
 ) -> Result<Templated> {
-    match session.into() {
+    let session = session.into();
+    let request = &*request.fetched(reporter).await?;
+    match session {
         AnySession::Offline(session) => template_offline(session, request, Purpose::Template, reporter),
         #[cfg(feature = "cluster")]
         AnySession::Cluster(session) => {
             super::template_on_cluster::template(session, request, reporter).await
         }
+    }
+}
+
+impl TemplateRequest {
+    /// The request with a chart that is on this machine.
+    pub(super) async fn fetched(&self, reporter: &mut dyn Reporter) -> Result<Cow<'_, TemplateRequest>> {
+        let chart = locate::fetched(&self.chart, reporter).await?;
+        Ok(chart.map_or(Cow::Borrowed(self), |chart| Cow::Owned(TemplateRequest { chart, ..self.clone() })))
     }
 }
 

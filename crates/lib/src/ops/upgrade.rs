@@ -1,5 +1,6 @@
 //! `upgrade`: render a chart and deploy it over the current version of a release.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use pintle_chart::Chart;
@@ -65,6 +66,16 @@ pub struct Upgraded {
     pub installed: bool,
 }
 
+impl UpgradeRequest {
+    /// The request with a chart that is on this machine.
+    async fn fetched(&self, reporter: &mut dyn Reporter) -> Result<Cow<'_, UpgradeRequest>> {
+        Ok(match self.target.fetched(reporter).await? {
+            Cow::Borrowed(_) => Cow::Borrowed(self),
+            Cow::Owned(target) => Cow::Owned(UpgradeRequest { target, ..self.clone() }),
+        })
+    }
+}
+
 /// Upgrades a release.
 ///
 /// # Errors
@@ -74,6 +85,7 @@ pub async fn upgrade(
     request: &UpgradeRequest,
     reporter: &mut dyn Reporter,
 ) -> Result<Upgraded> {
+    let request = &*request.fetched(reporter).await?;
     let target = &request.target;
     let (chart, user) = install::load_blocking(target, reporter).await?;
     session.cluster.check_reachable().await?;
@@ -99,6 +111,7 @@ pub(super) async fn draft(
     request: &UpgradeRequest,
     reporter: &mut dyn Reporter,
 ) -> Result<Draft> {
+    let request = &*request.fetched(reporter).await?;
     let target = &request.target;
     let (chart, user) = install::load_blocking(target, reporter).await?;
     session.cluster.check_reachable().await?;
@@ -468,7 +481,7 @@ impl<'s> Upgrade<'s> {
                 notes: recorded.notes,
                 rollback_revision: None,
             },
-            chart: record_extras::stored(&prepared.chart, prepared.changed_values(), target.source.as_ref()),
+            chart: record_extras::stored(&prepared.chart, prepared.changed_values(), target.chart.source()),
             config: Some(prepared.user.clone()),
             manifest: recorded.manifest,
             hooks: recorded.hooks,

@@ -67,7 +67,7 @@ pub enum ReleaseChange {
 /// assert_eq!(changes.next().await.transpose()?, Some(ReleaseChange::Synced));
 ///
 /// let (name, namespace) = ("demo".to_owned(), "default".to_owned());
-/// let request = InstallRequest { chart, name, namespace, ..InstallRequest::default() };
+/// let request = InstallRequest { chart: chart.into(), name, namespace, ..InstallRequest::default() };
 /// install(&session, &request, &mut Silent).await?;
 /// while let Some(change) = changes.next().await.transpose()? {
 ///     if matches!(&change, ReleaseChange::Applied(release) if release.status == Status::Deployed) {

@@ -188,12 +188,7 @@ fn driver(word: &str) -> &'static str {
 }
 
 fn is_forbidden(error: &StoreError) -> bool {
-    match error {
-        StoreError::Backend { source, .. } => {
-            source.downcast_ref::<pintle_cluster::Error>().is_some_and(pintle_cluster::Error::is_forbidden)
-        }
-        _ => false,
-    }
+    matches!(error, StoreError::Backend { forbidden: true, .. })
 }
 
 /// Compares the versions of two stores. A move copies all versions unchanged, oldest first, and deletes them in the same

@@ -23,7 +23,7 @@ use crate::ops::{
     uninstall, upgrade,
 };
 use crate::options::{DeployOptions, WaitStrategy};
-use crate::{Clock, LeaseHolder, Lifecycle, Result, SchemaLoader, Session, SystemClock};
+use crate::{ChartRef, Clock, LeaseHolder, Lifecycle, Result, SchemaLoader, Session, Silent, SystemClock};
 use listener::{RecordingReporter, ScriptLog};
 use observer::Observer;
 pub use report::{EventLine, Finding, HookState, ObjectState, Rehearsal, Severity, Stage};
@@ -31,10 +31,10 @@ pub use report::{EventLine, Finding, HookState, ObjectState, Rehearsal, Severity
 /// What to rehearse, and how.
 #[derive(Clone)]
 pub struct RehearseRequest {
-    /// The chart, a folder or an archive.
-    pub chart: PathBuf,
+    /// The chart.
+    pub chart: ChartRef,
     /// The chart to install first and upgrade from; `None` installs `chart` itself.
-    pub from: Option<PathBuf>,
+    pub from: Option<ChartRef>,
     /// Files or folders of objects to apply first, or charts whose CRDs are applied.
     pub fixtures: Vec<PathBuf>,
     /// The name of the release.
@@ -61,7 +61,7 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(3);
 impl Default for RehearseRequest {
     fn default() -> Self {
         RehearseRequest {
-            chart: PathBuf::new(),
+            chart: ChartRef::default(),
             from: None,
             fixtures: Vec::new(),
             name: "rehearsal".to_owned(),
@@ -82,6 +82,13 @@ impl Default for RehearseRequest {
 /// When the chart or the values cannot be read, or the Kubernetes version is not supported. Failures of the chart in
 /// the cluster are part of the report.
 pub async fn rehearse(request: &RehearseRequest) -> Result<Rehearsal> {
+    let mut request = request.clone();
+    for chart in request.from.iter_mut().chain([&mut request.chart]) {
+        if let Some(fetched) = crate::ops::fetched_chart(chart, &mut Silent).await? {
+            *chart = fetched;
+        }
+    }
+    let request = &request;
     let embedded = Embedded { kube_version: request.kube_version.clone(), seed: 1, ..Embedded::default() };
     let api = embedded.open().await?;
     let cluster = embedded::cluster(&api, &request.namespace);
@@ -154,9 +161,9 @@ impl Rehearsing<'_> {
         }
     }
 
-    fn target(&self, chart: &std::path::Path) -> InstallRequest {
+    fn target(&self, chart: &ChartRef) -> InstallRequest {
         InstallRequest {
-            chart: chart.to_owned(),
+            chart: chart.clone(),
             name: self.request.name.clone(),
             namespace: self.request.namespace.clone(),
             values: self.request.values.clone(),
@@ -165,7 +172,7 @@ impl Rehearsing<'_> {
         }
     }
 
-    async fn install(&mut self, chart: &std::path::Path) -> Result<bool> {
+    async fn install(&mut self, chart: &ChartRef) -> Result<bool> {
         let target = self.target(chart);
         self.check("install", &target, false).await?;
         let mut listener = RecordingReporter::default();

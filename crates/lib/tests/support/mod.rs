@@ -206,7 +206,7 @@ impl TestEnv {
 
     pub(crate) fn install(&self, name: &str) -> InstallRequest {
         InstallRequest {
-            chart: self.chart(),
+            chart: self.chart().into(),
             name: name.to_owned(),
             namespace: "default".to_owned(),
             deploy: DeployOptions::default(),

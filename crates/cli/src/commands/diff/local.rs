@@ -1,7 +1,5 @@
 //! `diff local`: compares two charts.
 
-use std::path::PathBuf;
-
 use pintle::diff::Report;
 use pintle::ops::TemplateRequest;
 
@@ -96,7 +94,7 @@ fn render(
 ) -> Result<Vec<u8>, Failure> {
     let chart =
         chart_reference::locate(invocation, reference).map_err(|failure| unrendered(failure, reference))?;
-    let request = TemplateRequest { chart: PathBuf::from(chart), ..base.clone() };
+    let request = TemplateRequest { chart: chart.into(), ..base.clone() };
     let session = scripts::offline_session(invocation)?;
     let mut reporter = Reporting::new(invocation.ui);
     let rendered = run_offline(pintle::ops::template(&session, &request, &mut reporter));

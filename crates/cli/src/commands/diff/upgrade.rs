@@ -1,7 +1,5 @@
 //! `diff upgrade`: shows what an upgrade would change.
 
-use std::path::PathBuf;
-
 use pintle::diff::{Ownership, Report};
 use pintle::ops::{
     DiffError, DiffRendering, DiffUpgradeRequest, DiffedManifests, ReusedValues, TemplateRequest,
@@ -12,7 +10,7 @@ use super::output::{Display, parse_options};
 use super::{COMMON, OUTPUT, answer, check_operands};
 use crate::command::{ArgCompletion, Command};
 use crate::commands::template;
-use crate::connect::Connection;
+use crate::connect::{Connection, run_offline};
 use crate::failure::Failure;
 use crate::flag::groups::{CHART, COSIGN, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
 use crate::flag::{Flag, FlagCompletion, names};
@@ -179,7 +177,7 @@ fn apply_environment(invocation: &mut Invocation<'_>) {
 fn request(invocation: &mut Invocation<'_>, access: Access) -> Result<DiffUpgradeRequest, Failure> {
     let reference = invocation.operand(1).to_owned();
     let rendered = |failure: Failure| failure.during(UNRENDERED);
-    let chart = PathBuf::from(chart_reference::locate(invocation, &reference).map_err(rendered)?);
+    let chart = chart_reference::locate(invocation, &reference).map_err(rendered)?.into();
     let post_render = post_renderer::from_flags(invocation)?;
     let flags = &invocation.flags;
     let upgrade_dry_run =
@@ -240,7 +238,7 @@ fn offline(
     // helm-diff takes the release for one that exists.
     let target = TemplateRequest { is_upgrade: true, ..request.target.clone() };
     let mut reporter = Reporting::new(invocation.ui);
-    let rendered = pintle::ops::render_for_diff(&session, &target, &mut reporter);
+    let rendered = run_offline(pintle::ops::render_for_diff(&session, &target, &mut reporter));
     let rendered = rendered.map_err(|error| Failure::from(error).during(UNRENDERED))?;
     Ok(DiffedManifests { new: rendered.text, ..DiffedManifests::default() })
 }

@@ -3,7 +3,7 @@
 use pintle::images::{Error, MappingFile, PathFilter, Policy, Source, Strategy, Target};
 
 use super::files;
-use crate::failure::{Failure, FailureKind};
+use crate::failure::{Failure, FailureKind, image_hint};
 use crate::flag::parsed::Parsed;
 use crate::flag::{Flag, FlagCompletion, Name, names};
 
@@ -97,7 +97,7 @@ pub(crate) fn require(flags: &Parsed, names: &[&str]) -> Result<(), Failure> {
 /// The log line about an image.
 pub(crate) fn explain(error: Error) -> Failure {
     let failure = Failure::new(class(&error), error.to_string());
-    match error.hint() {
+    match image_hint(&error) {
         Some(hint) => failure.hint(hint),
         None => failure,
     }

@@ -1,6 +1,6 @@
 //! The chart or release of an image command, and its log level.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pintle::ValuesLayer;
 use pintle::ops::ChartInput;
@@ -90,9 +90,9 @@ impl Subject {
 }
 
 /// The path of a chart that is given by a path or a reference.
-fn located(invocation: &mut Invocation<'_>, path: &str) -> Result<String, Failure> {
+fn located(invocation: &mut Invocation<'_>, path: &str) -> Result<PathBuf, Failure> {
     if is_remote(invocation, path) {
-        return chart_reference::locate(invocation, path);
+        return Ok(chart_reference::locate(invocation, path)?.path);
     }
     files::check("--chart-path", path)?;
     if !Path::new(path).exists() {
@@ -101,7 +101,7 @@ fn located(invocation: &mut Invocation<'_>, path: &str) -> Result<String, Failur
     if Path::new(path).is_dir() && !Path::new(path).join("Chart.yaml").is_file() {
         return Err(Failure::usage(format!("there is no chart at `{path}`: it has no Chart.yaml")));
     }
-    Ok(path.to_owned())
+    Ok(path.into())
 }
 
 /// The chart and the values of a release. A record in Helm's format does not hold subcharts: then the chart is the given
@@ -128,12 +128,17 @@ pub(super) fn release_input(
     };
     if let Some(path) = path {
         let reporter = &mut Reporting::new(invocation.ui);
-        let loaded = ChartInput::from_chart(Path::new(&path), &[], "", "", reporter)?;
+        let loaded = ChartInput::from_chart(&path, &[], "", "", reporter)?;
         let (recorded, found) = (&version.chart.metadata, &loaded.chart.metadata);
         if (&recorded.name, &recorded.version) != (&found.name, &found.version) {
             return Err(Failure::usage(format!(
-                "`{path}` is {} {}, but release {} was made from {} {}",
-                found.name, found.version, version.name, recorded.name, recorded.version
+                "`{}` is {} {}, but release {} was made from {} {}",
+                path.display(),
+                found.name,
+                found.version,
+                version.name,
+                recorded.name,
+                recorded.version
             )));
         }
         input.chart = loaded.chart;
@@ -148,7 +153,7 @@ fn fetched(
     invocation: &mut Invocation<'_>,
     version: &ReleaseVersion,
     source: &ChartSource,
-) -> Result<String, Failure> {
+) -> Result<PathBuf, Failure> {
     let (name, url) = (&version.name, redacted(&source.url));
     let refuse = |text: String| Failure::usage(text).hint(give_chart(version));
     if !["https://", "http://", "oci://"].iter().any(|scheme| source.url.starts_with(scheme)) {
@@ -157,8 +162,8 @@ fn fetched(
              registry"
         )));
     }
-    let path = chart_reference::locate(invocation, &source.url)?;
-    let digest = invocation.chart_source.as_ref().map(|fetched| fetched.digest.as_str()).unwrap_or_default();
+    let located = chart_reference::locate(invocation, &source.url)?;
+    let digest = located.source.as_ref().map(|fetched| fetched.digest.as_str()).unwrap_or_default();
     if !source.digest.is_empty() && source.digest != digest {
         return Err(refuse(format!(
             "`{url}` is not the chart that release {name} was made from any more: its digest is {digest}, and the record \
@@ -166,7 +171,7 @@ fn fetched(
             source.digest
         )));
     }
-    Ok(path)
+    Ok(located.path)
 }
 
 /// The advice to give the chart of a release.

@@ -168,9 +168,8 @@ impl Entry {
         let deploy = request::deploy_options(invocation)?;
         let mut target = InstallRequest {
             name: self.name.clone(),
-            ..request_for(invocation, PathBuf::from(chart?), DryRun::None, deploy)?
+            ..request_for(invocation, chart?, DryRun::None, deploy)?
         };
-        invocation.chart_source = None;
         if !self.namespace.is_empty() {
             target.namespace.clone_from(&self.namespace);
         }

@@ -1,6 +1,7 @@
 //! `plugin install`: installs a plugin, or all of a list.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -133,7 +134,7 @@ struct Archive {
 pub(super) fn install(invocation: &mut Invocation<'_>, wanted: &Wanted) -> Result<Plugin, Failure> {
     let locations = locations(invocation.environment);
     let git = GitProgram::new(invocation.environment);
-    let source = Source::classify(&wanted.source, |path| absolute(path).into(), serves_archive);
+    let source = Source::classify(&wanted.source, |path| absolute(path), serves_archive);
     if let Source::Url(url) = &source
         && !source.supports_verification()
     {
@@ -358,7 +359,11 @@ fn fetch(
                     false => failure.during("failed to read archive"),
                 }
             })?;
-            let provenance = provenance::read(&format!("{shown}.prov"), MAX_PROVENANCE as usize).ok();
+            let provenance = pintle::ops::read_signature_file(
+                Path::new(&format!("{shown}.prov")),
+                MAX_PROVENANCE as usize,
+            )
+            .ok();
             Ok(Archive { bytes, provenance, name: crate::path::base(&shown).to_owned() })
         }
         Source::Oci(reference) => pull(invocation, reference, wanted).map_err(|failure| match verify {
@@ -411,6 +416,6 @@ fn verify_archive(
         ));
     };
     let keyring = provenance::keyring_file(invocation);
-    provenance::verify_bytes(&keyring, &archive.bytes, &archive.name, text)
-        .map_err(|failure| failure.during("plugin verification failed"))
+    pintle::ops::verify_bytes(&keyring, &archive.bytes, &archive.name, text)
+        .map_err(|error| Failure::from(error).during("plugin verification failed"))
 }

@@ -89,7 +89,7 @@ fn update(invocation: &mut Invocation<'_>, plugin: &Plugin) -> Result<(), Failur
     }
     let dir = if is_helms { path } else { plugin.dir.clone() };
     trace(invocation, "loading plugin", vec![("path", dir.display().to_string())]);
-    let updated = load_dir(std::path::Path::new(&absolute(&dir.to_string_lossy())))?;
+    let updated = load_dir(&absolute(&dir))?;
     if permissions::granted(&updated, invocation.environment).is_err() {
         permissions::ask(invocation, &updated)?;
     }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use pintle::ops::{read_signature_file, verify_bytes};
 use pintle::provenance::Verified;
 
 use crate::command::{ArgCompletion, Command, Operands};
@@ -50,9 +51,9 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let bytes = crate::read::file(&archive, super::install::MAX_ARCHIVE).map_err(|error| {
         Failure::run_time(format!("failed to read plugin file: open {archive}: {}", reason(&error)))
     })?;
-    let text = provenance::read(&file, pintle::provenance::PROVENANCE_LIMIT)
-        .map_err(|failure| failure.during("failed to read provenance file"))?;
-    let verified = provenance::verify_bytes(&provenance::keyring_file(invocation), &bytes, &name, &text)?;
+    let text = read_signature_file(Path::new(&file), pintle::provenance::PROVENANCE_LIMIT)
+        .map_err(|error| Failure::from(error).during("failed to read provenance file"))?;
+    let verified = verify_bytes(&provenance::keyring_file(invocation), &bytes, &name, &text)?;
     invocation.ui.print(&words(&verified))
 }
 

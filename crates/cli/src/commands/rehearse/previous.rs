@@ -29,26 +29,26 @@ impl PreviousChart {
     /// When there is no such chart.
     pub(super) fn find(
         invocation: &mut Invocation<'_>,
-        (typed, chart): (&str, &str),
+        (typed, chart): (&str, &Path),
         reference: &str,
     ) -> Result<PreviousChart, Failure> {
         if reference.is_empty() {
             return Ok(PreviousChart::Itself);
         }
         if let Some(commit) = reference.strip_prefix("git:") {
-            return at_commit(Path::new(chart), commit, invocation.environment);
+            return at_commit(chart, commit, invocation.environment);
         }
         let is_path = Path::new(reference).exists();
         if !is_path && is_version(reference) {
             if Path::new(typed).exists() {
-                return find_version(Path::new(chart), reference);
+                return find_version(chart, reference);
             }
             return Ok(PreviousChart::At(
-                chart_reference::locate_version(invocation, typed, reference)?.into(),
+                chart_reference::locate_version(invocation, typed, reference)?.path,
             ));
         }
         // `--version` applies to the new chart, not to this one.
-        Ok(PreviousChart::At(chart_reference::locate_version(invocation, reference, "")?.into()))
+        Ok(PreviousChart::At(chart_reference::locate_version(invocation, reference, "")?.path))
     }
 
     /// The path of the chart.

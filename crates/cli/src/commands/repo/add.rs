@@ -1,15 +1,18 @@
 //! `repo add`: adds a repository.
 
-use pintle::repo::repository::{check_scheme, download_index};
-use pintle::repo::{Entry, Locked, Repositories, unreachable_repository};
+use pintle::ops::{AddRepositoryRequest, add_repository};
+use pintle::repo::Entry;
+use pintle::{Error, Remote, RemoteError};
 use pintle_tree::quote::quote;
 
-use super::{TIMEOUT, index_cache};
+use super::TIMEOUT;
 use crate::command::{ArgCompletion, Command, Operands};
+use crate::connect::run_offline;
 use crate::failure::{Failure, reason};
 use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
 use crate::prompt::{self, EchoOff};
+use crate::report::Reporting;
 use crate::{read, remote};
 
 /// `repo add NAME URL`
@@ -44,87 +47,47 @@ static OWN: &[Flag] = &[
     TIMEOUT,
 ];
 
-/// Repositories that were shut down, with their successors.
-const DEPRECATED: [(&str, &str); 2] = [
-    ("//kubernetes-charts.storage.googleapis.com", "https://charts.helm.sh/stable"),
-    ("//kubernetes-charts-incubator.storage.googleapis.com", "https://charts.helm.sh/incubator"),
-];
-
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let (name, url) = (invocation.operand(0).to_owned(), invocation.operand(1).to_owned());
-    if !invocation.flags.on(names::ALLOW_DEPRECATED_REPOS)
-        && let Some((_, new)) = DEPRECATED.iter().find(|(old, _)| url.contains(old))
-    {
-        let (url, new) = (quote(url.as_bytes()), quote(new.as_bytes()));
-        return Err(Failure::usage(format!("repo {url} is no longer available; try {new} instead")));
-    }
-    let folders = remote::folders(&invocation.flags, invocation.environment);
-    let lock = Locked::open(&folders.repository_config)?;
-    let mut repositories = lock.read()?;
-    let entry = entry(invocation, name, url)?;
-    if entry.name.contains('/') {
-        return Err(Failure::usage(format!(
-            "repository name ({}) contains '/', please specify a different name without '/'",
-            entry.name
-        )));
-    }
-    if skips(invocation, &repositories, &entry)? {
-        return Ok(());
-    }
-    let getter = remote::getter(invocation, invocation.flags.duration(names::TIMEOUT));
-    check_scheme(&getter, &entry.url)?;
-    let skipped = download_index(&getter, &entry, &index_cache(invocation))
-        .map_err(|error| unreachable_repository(&entry.url, error))?;
-    for skipped in skipped {
-        invocation.ui.log(&skipped.log_line(&entry.url));
-    }
-    let name = quote(entry.name.as_bytes());
-    repositories.update(entry);
-    lock.write(&repositories)?;
-    invocation.ui.print(&format!("{name} has been added to your repositories\n"))
-}
-
-/// Whether the repository exists with the same settings.
-fn skips(
-    invocation: &mut Invocation<'_>,
-    repositories: &Repositories,
-    entry: &Entry,
-) -> Result<bool, Failure> {
-    if invocation.flags.on(names::FORCE_UPDATE) {
-        return Ok(false);
-    }
-    let name = &entry.name;
-    match repositories.get(name) {
-        None => Ok(false),
-        Some(there) if there != entry => Err(Failure::usage(format!(
-            "repository name ({name}) already exists, please specify a different name"
-        ))
-        .hint("--force-update replaces it")),
-        Some(_) => {
-            let name = quote(name.as_bytes());
-            invocation.ui.print(&format!("{name} already exists with the same configuration, skipping\n"))?;
-            Ok(true)
-        }
-    }
-}
-
-fn entry(invocation: &mut Invocation<'_>, name: String, url: String) -> Result<Entry, Failure> {
     let access = remote::access(&invocation.flags);
-    let mut password = access.password;
-    if !access.username.is_empty() && password.is_empty() {
-        password = ask(invocation)?;
+    let mut request = AddRepositoryRequest {
+        entry: Entry {
+            name,
+            url,
+            username: access.username,
+            password: access.password,
+            cert_file: access.cert_file,
+            key_file: access.key_file,
+            ca_file: access.ca_file,
+            insecure_skip_tls_verify: access.insecure_skip_tls_verify,
+            pass_credentials_all: access.pass_credentials_all,
+        },
+        replace: invocation.flags.on(names::FORCE_UPDATE),
+        allow_gone: invocation.flags.on(names::ALLOW_DEPRECATED_REPOS),
+        needs_password: true,
+    };
+    let remote = super::remote(invocation);
+    let mut outcome = add(invocation, &remote, &request);
+    if matches!(&outcome, Err(Error::Remote(error)) if matches!(**error, RemoteError::PasswordNeeded { .. }))
+    {
+        request.entry.password = ask(invocation)?;
+        request.needs_password = false;
+        outcome = add(invocation, &remote, &request);
     }
-    Ok(Entry {
-        name,
-        url,
-        username: access.username,
-        password,
-        cert_file: access.cert_file,
-        key_file: access.key_file,
-        ca_file: access.ca_file,
-        insecure_skip_tls_verify: access.insecure_skip_tls_verify,
-        pass_credentials_all: access.pass_credentials_all,
+    let is_new = outcome?;
+    let name = quote(request.entry.name.as_bytes());
+    invocation.ui.print(&match is_new {
+        true => format!("{name} has been added to your repositories\n"),
+        false => format!("{name} already exists with the same configuration, skipping\n"),
     })
+}
+
+fn add(
+    invocation: &mut Invocation<'_>,
+    remote: &Remote,
+    request: &AddRepositoryRequest,
+) -> pintle::Result<bool> {
+    run_offline(add_repository(remote, request, &mut Reporting::new(invocation.ui)))
 }
 
 fn ask(invocation: &mut Invocation<'_>) -> Result<String, Failure> {

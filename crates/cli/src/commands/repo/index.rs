@@ -1,15 +1,16 @@
 //! `repo index`: generates the index of a repository.
 
-use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use pintle::chart::metadata::Timestamp;
-use pintle::repo::index::{IndexDocument, index_directory};
+use pintle::ops::{IndexRequest, index_directory};
 
 use crate::command::{ArgCompletion, Command, Operands};
+use crate::connect::run_offline;
 use crate::failure::Failure;
 use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
+use crate::report::Reporting;
 use crate::{chart_reference, clock};
 
 /// `repo index DIR`
@@ -33,33 +34,15 @@ With --merge, the charts of another index are added, except for those that are i
 };
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    let folder = PathBuf::from(chart_reference::absolute(invocation.operand(0)));
-    let json = invocation.flags.on(names::JSON);
-    let now = now(invocation);
-    let mut index = index_directory(&folder, invocation.flags.text(names::URL), now)?;
-    let merge = invocation.flags.text(names::MERGE).to_owned();
-    if !merge.is_empty() {
-        let path = PathBuf::from(&merge);
-        let is_missing = path.metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound);
-        let other = if !is_missing {
-            let (other, skipped) =
-                IndexDocument::load(&path).map_err(|error| error.within("merge failed"))?;
-            for skipped in skipped {
-                invocation.ui.log(&skipped.log_line(&merge));
-            }
-            other
-        } else {
-            let empty = IndexDocument { generated: now, ..IndexDocument::default() };
-            // Helm ignores errors when it writes this file.
-            let _ = empty.write(&path, json);
-            empty
-        };
-        for line in index.merge(other) {
-            invocation.ui.log(&line);
-        }
-    }
-    index.sort();
-    Ok(index.write(&folder.join("index.yaml"), json)?)
+    let flags = &invocation.flags;
+    let request = IndexRequest {
+        folder: chart_reference::absolute(invocation.operand(0)),
+        url: flags.text(names::URL).to_owned(),
+        merge: Some(flags.text(names::MERGE)).filter(|path| !path.is_empty()).map(PathBuf::from),
+        json: flags.on(names::JSON),
+        now: now(invocation),
+    };
+    Ok(run_offline(index_directory(&request, &mut Reporting::new(invocation.ui)))?)
 }
 
 /// The time of the index; `SOURCE_DATE_EPOCH` makes it reproducible. Helm does not read it here, so a bad one is no error.

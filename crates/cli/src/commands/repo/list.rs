@@ -1,8 +1,9 @@
 //! `repo list`: lists the repositories that were added.
 
-use pintle::repo::Repositories;
+use pintle::ops::repositories;
 
 use crate::command::{ArgCompletion, Command, Operands};
+use crate::connect::run_offline;
 use crate::failure::Failure;
 use crate::flag::deploy::OUTPUT;
 use crate::flag::{Flag, names};
@@ -10,6 +11,7 @@ use crate::invocation::Invocation;
 use crate::output::format::{Format, Record, Records, print_data};
 use crate::output::table::table;
 use crate::remote;
+use crate::report::Reporting;
 
 /// `repo list`
 pub(super) static COMMAND: Command = Command {
@@ -25,10 +27,8 @@ pub(super) static COMMAND: Command = Command {
 };
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    let folders = remote::folders(&invocation.flags, invocation.environment);
-    // What is wrong with the file is ignored, as in Helm.
-    let repositories = Repositories::load_partly(&folders.repository_config);
-    let entries = &repositories.entries;
+    let remote = remote::remote(invocation, remote::TIMEOUT);
+    let entries = run_offline(repositories(&remote, &mut Reporting::new(invocation.ui)))?;
     match Format::from_flags(&invocation.flags) {
         Format::Table if entries.is_empty() => {
             invocation.ui.note("no repositories to show");

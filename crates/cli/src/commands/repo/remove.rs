@@ -1,13 +1,13 @@
 //! `repo remove`: removes repositories.
 
-use pintle::repo::repository::remove_cache;
-use pintle::repo::{Locked, Repositories};
-use pintle_tree::quote::quote;
+use pintle::ops::remove_repositories;
 
 use crate::command::{ArgCompletion, Command, Operands};
+use crate::connect::run_offline;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 use crate::remote;
+use crate::report::Reporting;
 
 /// `repo remove NAME…`
 pub(super) static COMMAND: Command = Command {
@@ -23,22 +23,7 @@ pub(super) static COMMAND: Command = Command {
 };
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    let folders = remote::folders(&invocation.flags, invocation.environment);
-    let none = || Failure::usage("no repositories configured");
-    // Without a repository file there is nothing to lock.
-    if Repositories::load_partly(&folders.repository_config).entries.is_empty() {
-        return Err(none());
-    }
-    let lock = Locked::open(&folders.repository_config)?;
-    let mut repositories = lock.read_partly();
-    for name in invocation.flags.operands.clone() {
-        let shown = quote(name.as_bytes());
-        if !repositories.remove(&name) {
-            return Err(Failure::usage(format!("no repo named {shown} found")));
-        }
-        lock.write(&repositories)?;
-        remove_cache(&folders.repository_cache, &name)?;
-        invocation.ui.print(&format!("{shown} has been removed from your repositories\n"))?;
-    }
-    Ok(())
+    let remote = remote::remote(invocation, remote::TIMEOUT);
+    let mut reporter = Reporting::new(invocation.ui);
+    Ok(run_offline(remove_repositories(&remote, &invocation.flags.operands, &mut reporter))?)
 }

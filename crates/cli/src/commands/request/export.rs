@@ -1,9 +1,8 @@
 //! `request export`: generates a HelmRequest for an existing release or a HelmRelease of Flux.
 
-use pintle::cluster::Resource;
-use pintle::objects::Object;
-use pintle::release::VersionRef;
-use pintle_controller::export::{ExportError, Exported, GivenSource, from_flux, from_release};
+use pintle_controller::export::{
+    ClusterExportError, ExportError, Exported, GivenSource, flux_in_text, flux_on_cluster, release_on_cluster,
+};
 use pintle_tree::json;
 
 use crate::command::{ArgCompletion, Command, Operands};
@@ -56,13 +55,18 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         repository: invocation.flags.text(names::REPO).to_owned(),
     };
     let exported = match (flux, file.as_str(), name) {
-        (false, "", Some(name)) => {
+        (_, "", Some(name)) => {
             let connection = Connection::open(invocation)?;
-            let version =
-                pintle::ops::get(&connection.session, &connection.namespace, &name, &VersionRef::Current);
-            vec![from_release(&connection.run(version)?, &given).map_err(refused)?]
+            let (session, namespace) = (&connection.session, connection.namespace.as_str());
+            let exported = match flux {
+                true => connection.try_run(flux_on_cluster(&session.cluster, namespace, &name, &given)),
+                false => connection.try_run(release_on_cluster(session, namespace, &name, &given)),
+            };
+            vec![exported.map_err(|error| match error {
+                ClusterExportError::Read(error) => (*error).into(),
+                ClusterExportError::Export(error) => refused(error),
+            })?]
         }
-        (true, "", Some(name)) => vec![flux_from_cluster(invocation, &name, &given)?],
         (true, file, None) if !file.is_empty() => flux_from_file(file, &given)?,
         (false, file, _) if !file.is_empty() => {
             return Err(Failure::usage("--file is for --flux"));
@@ -91,63 +95,17 @@ fn flux_from_file(file: &str, given: &GivenSource) -> Result<Vec<Exported>, Fail
         file => read::file(file, FILE_LIMIT),
     };
     let text = text.map_err(|error| Failure::usage(format!("cannot read {file}: {}", reason(&error))))?;
-    let objects = Object::read_manifest(&text, file).map_err(|error| Failure::usage(error.to_string()))?;
-    let releases: Vec<&Object> = objects.iter().filter(|object| object.kind() == "HelmRelease").collect();
-    match releases.len() {
-        0 => return Err(Failure::usage(format!("{file} has no HelmRelease"))),
-        1 => {}
-        count if *given != GivenSource::default() => {
-            let text = format!("{file} has {count} HelmReleases, and --chart and --repo are for one");
-            return Err(Failure::usage(text));
-        }
-        _ => {}
-    }
-    let exported = releases.into_iter().map(|release| from_flux(release, &objects, given).map_err(refused));
-    exported.collect()
-}
-
-/// A HelmRelease in the cluster, with the source that it refers to.
-fn flux_from_cluster(
-    invocation: &mut Invocation<'_>,
-    name: &str,
-    given: &GivenSource,
-) -> Result<Exported, Failure> {
-    let connection = Connection::open(invocation)?;
-    let (cluster, namespace) = (&connection.session.cluster, connection.namespace.as_str());
-    let read = |resource: Resource, namespace: String, name: String| {
-        connection.try_run(async move { cluster.get_by_name(&resource, &namespace, &name).await })
-    };
-    let resource = Resource::new("helm.toolkit.fluxcd.io", "v2", "HelmRelease", "helmreleases");
-    let found = read(resource, namespace.to_owned(), name.to_owned());
-    let release = found.map_err(|error| Failure::from(pintle::Error::from(error)))?;
-    let missing =
-        || Failure::run_time(format!("there is no HelmRelease `{name}` in namespace `{namespace}`"));
-    let release = release.ok_or_else(missing)?;
-    let mut sources = Vec::new();
-    for at in [&["spec", "chartRef"][..], &["spec", "chart", "spec", "sourceRef"]] {
-        let field = |key: &str| release.text(&[at, &[key]].concat()).to_owned();
-        let plural = match field("kind").as_str() {
-            "HelmRepository" => "helmrepositories",
-            "OCIRepository" => "ocirepositories",
-            _ => continue,
-        };
-        let home = match field("namespace").as_str() {
-            "" => namespace.to_owned(),
-            other => other.to_owned(),
-        };
-        let resource = Resource::new("source.toolkit.fluxcd.io", "v1", &field("kind"), plural);
-        // A source that cannot be read is noted by the conversion.
-        sources.extend(read(resource, home, field("name")).ok().flatten());
-    }
-    from_flux(&release, &sources, given).map_err(refused)
+    flux_in_text(&text, file, given).map_err(refused)
 }
 
 fn refused(error: ExportError) -> Failure {
-    let failure = Failure::usage(error.to_string());
     match error {
-        ExportError::Unsupported(_) => failure,
-        ExportError::UnknownSource(_) => {
-            failure.hint("name it with --chart URL, or with --repo URL if it is in a repository")
+        ExportError::SeveralReleases { text, count } => {
+            Failure::usage(format!("{text} has {count} HelmReleases, and --chart and --repo are for one"))
         }
+        ExportError::NoHelmRelease { .. } => Failure::run_time(error.to_string()),
+        ExportError::UnknownSource(_) => Failure::usage(error.to_string())
+            .hint("name it with --chart URL, or with --repo URL if it is in a repository"),
+        error => Failure::usage(error.to_string()),
     }
 }

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use pintle::repo::hub::{self, HubChart};
+use pintle::ops::{HubSearchRequest, search_hub};
+use pintle::repo::hub::HubChart;
 
 use super::nothing_found;
 use crate::command::{Command, Operands};
+use crate::connect::run_offline;
 use crate::failure::Failure;
 use crate::flag::deploy::OUTPUT;
 use crate::flag::{Flag, Kind, names};
@@ -13,6 +15,7 @@ use crate::invocation::Invocation;
 use crate::output::format::{Format, Record, Records, print_data};
 use crate::output::table::table;
 use crate::remote;
+use crate::report::Reporting;
 
 /// `search hub [KEYWORD…]`
 pub(super) static COMMAND: Command = Command {
@@ -39,9 +42,12 @@ static OWN: &[Flag] = &[
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    let getter = remote::getter(invocation, TIMEOUT);
-    let words = invocation.flags.operands.join(" ");
-    let charts = hub::search(&getter, invocation.flags.text(names::ENDPOINT), &words)?;
+    let request = HubSearchRequest {
+        endpoint: invocation.flags.text(names::ENDPOINT).to_owned(),
+        words: invocation.flags.operands.clone(),
+    };
+    let remote = remote::remote(invocation, TIMEOUT);
+    let charts = run_offline(search_hub(&remote, &request, &mut Reporting::new(invocation.ui)))?;
     let flags = &invocation.flags;
     if charts.is_empty() && flags.on(names::FAIL_ON_NO_RESULT) {
         return Err(nothing_found());

@@ -1,13 +1,12 @@
 //! `search repo`: searches for charts in repositories.
 
-use pintle::repo::repository::index_path;
-use pintle::repo::search::{Hit, Pattern, search};
-use pintle::repo::{Cached, Repositories, warnings};
-use pintle_semver::Constraint;
-use pintle_tree::LogLine;
+use pintle::ops::{SearchRequest, search};
+use pintle::repo::search::Hit;
+use pintle::{Error, RemoteError};
 
-use super::{bad_constraint, nothing_found};
+use super::nothing_found;
 use crate::command::{Command, Operands};
+use crate::connect::run_offline;
 use crate::failure::Failure;
 use crate::flag::deploy::OUTPUT;
 use crate::flag::groups::REMOTE;
@@ -16,7 +15,8 @@ use crate::invocation::Invocation;
 use crate::output::format::{Format, Record, Records, print_data};
 use crate::output::table::table;
 use crate::personality::Personality;
-use crate::{chart_reference, registry_access, remote};
+use crate::report::Reporting;
+use crate::{chart_reference, remote};
 
 /// `search repo [KEYWORD…]`
 pub(super) static COMMAND: Command = Command {
@@ -55,17 +55,20 @@ static OWN: &[Flag] = &[
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let version = version(invocation);
     let flags = &invocation.flags;
-    let all_versions = flags.on(names::VERSIONS);
-    if invocation.personality == Personality::Pintle
-        && let Some(reference) = flags.operands.iter().find(|word| word.starts_with("oci://")).cloned()
-    {
-        return in_registry(invocation, &reference, &version);
-    }
-    let indexes = indexes(invocation)?;
-    let flags = &invocation.flags;
-    let pattern = Pattern::new(&flags.operands, flags.on(names::REGEXP)).map_err(Failure::usage)?;
-    let constraint = Constraint::parse(&version).map_err(|error| bad_constraint(&error, &version))?;
-    let hits = search(&indexes, &pattern, &constraint, all_versions);
+    let request = SearchRequest {
+        words: flags.operands.clone(),
+        regexp: flags.on(names::REGEXP),
+        version,
+        all_versions: flags.on(names::VERSIONS),
+        only_repositories: invocation.personality == Personality::Helm,
+    };
+    let remote = remote::remote(invocation, remote::TIMEOUT);
+    let outcome = run_offline(search(&remote, &request, &mut Reporting::new(invocation.ui)));
+    let hits = outcome.map_err(|error| {
+        let is_empty = matches!(&error, Error::Remote(it) if matches!(**it, RemoteError::NoRepositories));
+        let failure = Failure::from(error);
+        if is_empty { failure.hint("`repo add` adds one") } else { failure }
+    })?;
     print(invocation, &hits)
 }
 
@@ -80,48 +83,6 @@ fn version(invocation: &mut Invocation<'_>) -> String {
     };
     invocation.ui.debug(message, &[]);
     version.to_owned()
-}
-
-/// The versions of a chart in a registry.
-fn in_registry(invocation: &mut Invocation<'_>, reference: &str, version: &str) -> Result<(), Failure> {
-    let flags = &invocation.flags;
-    if flags.operands.len() > 1 {
-        return Err(Failure::usage("a chart in a registry is looked for by its reference alone")
-            .hint("give oci://HOST/PATH/CHART and nothing else"));
-    }
-    let constraint = Constraint::parse(version).map_err(|error| bad_constraint(&error, version))?;
-    let registries = registry_access::registries(invocation);
-    let (hits, log) = registries.search(reference, &constraint, flags.on(names::VERSIONS))?;
-    for line in &log {
-        invocation.ui.log(line);
-    }
-    print(invocation, &hits)
-}
-
-/// The indexes of all repositories; unreadable ones are reported and skipped.
-fn indexes(invocation: &mut Invocation<'_>) -> Result<Vec<(String, Cached)>, Failure> {
-    let folders = remote::folders(&invocation.flags, invocation.environment);
-    let repositories = Repositories::load_partly(&folders.repository_config);
-    if repositories.entries.is_empty() {
-        return Err(Failure::usage("no repositories configured").hint("`repo add` adds one"));
-    }
-    let mut indexes = Vec::new();
-    for entry in repositories.entries {
-        let path = index_path(&folders.repository_cache, &entry.name);
-        match Cached::open(&path) {
-            Ok(index) => {
-                for line in warnings(&index, &path.to_string_lossy()) {
-                    invocation.ui.log(&line);
-                }
-                indexes.push((entry.name, index));
-            }
-            Err(error) => invocation.ui.log(&LogLine::warn(
-                "repo is corrupt or missing",
-                vec![("repo", entry.name), ("error", error.to_string())],
-            )),
-        }
-    }
-    Ok(indexes)
 }
 
 fn print(invocation: &mut Invocation<'_>, hits: &[Hit]) -> Result<(), Failure> {

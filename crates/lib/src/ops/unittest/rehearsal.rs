@@ -19,8 +19,8 @@ pub(super) fn rehearse(
 ) -> Result<Vec<RehearsalFinding>, String> {
     let folder = Path::new(request.suite_file).parent().unwrap_or(Path::new(""));
     let rehearse = RehearseRequest {
-        chart: chart.to_owned(),
-        from: (!request.settings.from.is_empty()).then(|| folder.join(&request.settings.from)),
+        chart: chart.into(),
+        from: (!request.settings.from.is_empty()).then(|| folder.join(&request.settings.from).into()),
         fixtures: request.settings.given.iter().map(|path| folder.join(path)).collect::<Vec<PathBuf>>(),
         // The default release name and namespace of tests are in upper case, which Kubernetes rejects.
         name: request.target.release.name.to_lowercase(),
