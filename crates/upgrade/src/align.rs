@@ -59,13 +59,6 @@ impl Replaced {
         found
     }
 
-    /// The share of places that still read a value where it was read.
-    pub(crate) fn kept(&self, path: &ValuePath) -> Option<f64> {
-        let news = self.0.get(path)?;
-        let total: usize = news.values().sum();
-        Some(news.get(path).copied().unwrap_or(0) as f64 / total as f64)
-    }
-
     fn add_line(&mut self, left: &[&ValueUse], right: &[&ValueUse]) {
         let (lefts, rights) = (columns(left), columns(right));
         if lefts.len() != rights.len() {
@@ -220,6 +213,9 @@ fn subsequence(olds: &[String], news: &[String]) -> Vec<(usize, usize)> {
     if olds.is_empty() || news.is_empty() || olds.len() * news.len() > MAX_CELLS {
         return Vec::new();
     }
+    // Numbers are compared faster than lines.
+    let mut known: BTreeMap<&str, usize> = BTreeMap::new();
+    let (olds, news) = (number(olds, &mut known), number(news, &mut known));
     let width = news.len() + 1;
     let mut lengths = vec![0u16; (olds.len() + 1) * width];
     for left in (0..olds.len()).rev() {
@@ -243,6 +239,15 @@ fn subsequence(olds: &[String], news: &[String]) -> Vec<(usize, usize)> {
         }
     }
     found
+}
+
+/// The lines as numbers; equal lines have equal ones.
+fn number<'l>(lines: &'l [String], known: &mut BTreeMap<&'l str, usize>) -> Vec<usize> {
+    let of = |line: &'l String| {
+        let next = known.len();
+        *known.entry(line.as_str()).or_insert(next)
+    };
+    lines.iter().map(of).collect()
 }
 
 /// The largest gap in which lines are compared with each other.

@@ -103,6 +103,15 @@ impl<'a> Finder<'a> {
         mentions.into_iter().filter(|mention| mention.weight > 0.2).max_by(|a, b| a.weight.total_cmp(&b.weight))
     }
 
+    /// Whether texts or templates say that a value that is still read has moved.
+    pub(crate) fn may_have_moved(&self, path: &ValuePath) -> bool {
+        let mut others = self.replaced.of(path).into_iter();
+        let mut found = BTreeMap::new();
+        self.add_mentions(path, &mut found);
+        others.any(|(other, share)| share > 0.5 && self.new.reads(&other))
+            || found.values().any(|candidate| candidate.document > 0.7)
+    }
+
     fn add_mentions(&self, path: &ValuePath, found: &mut BTreeMap<ValuePath, Candidate>) {
         for depth in (1..=path.segments().len()).rev() {
             let (above, below) = path.segments().split_at(depth);

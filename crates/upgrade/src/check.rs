@@ -95,7 +95,7 @@ fn limits(old: &Side<'_>, new: &Side<'_>) -> Vec<Finding> {
         findings.push(undecided("the chart has scripts, which may read and change any value"));
     }
     for (side, which) in [(old, "old"), (new, "new")] {
-        for name in pintle_values::missing_dependencies(side.chart).err() {
+        if let Err(name) = pintle_values::missing_dependencies(side.chart) {
             let message = format!("the {which} chart lacks dependencies, whose values were not compared: {name}");
             findings.push(undecided(&message));
         }

@@ -138,8 +138,11 @@ fn relation(between: &str, after: &str, forward: bool, apart: usize) -> f64 {
         if has(&["rename", "renamed", "moved", "replaced by", "replaced with", "->", "=>", "→", "in favo", "now "]) {
             return near;
         }
-        if has(&[" to ", "instead", " use ", "become", "|", "new ", "by "]) {
+        if has(&[" to ", "instead", " use ", "become", "new ", "by "]) {
             return 0.8 * near;
+        }
+        if has(&["|"]) {
+            return 0.5 * near;
         }
         let later = ["instead", "replace", "rename"].iter().any(|word| after.contains(word));
         return if later { 0.7 * near } else { 0.3 * near };

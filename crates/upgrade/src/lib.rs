@@ -14,6 +14,7 @@ mod check;
 mod comments;
 mod defaults;
 mod documents;
+mod edit;
 mod error;
 mod facts;
 mod guard;
@@ -30,6 +31,7 @@ mod value_tree;
 mod values;
 
 pub use check::{Request, check};
+pub use edit::migrate;
 pub use error::Error;
 pub use moves::migrated;
 pub use report::{ChartName, Finding, FindingKind, Rename, Report, Severity, Verdict};

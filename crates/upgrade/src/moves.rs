@@ -1,6 +1,6 @@
 //! Renames that were proven together, and the values with them.
 
-use pintle_tree::{Map, Node, Segment, ValuePath};
+use pintle_tree::{Map, Node, ValuePath};
 
 use crate::facts::Effect;
 use crate::report::{Finding, FindingKind, Rename, Severity, Verdict};
@@ -84,25 +84,4 @@ fn contradicted(
         }
     }
     (!wrong.is_empty()).then_some(wrong)
-}
-
-/// Renames that move everything below a path to below another, as one.
-pub(crate) fn collapsed(moves: &[Rename], may_go: &dyn Fn(&ValuePath) -> bool) -> Vec<(ValuePath, ValuePath)> {
-    let mut found: Vec<(ValuePath, ValuePath)> = Vec::new();
-    for Rename { from, to, .. } in moves {
-        let (mut from, mut to) = (from.clone(), to.clone());
-        while let (Some((Segment::Key(left), above)), Some((Segment::Key(right), target))) =
-            (from.segments().split_last(), to.segments().split_last())
-            && left == right
-            && !above.is_empty()
-            && !target.is_empty()
-            && may_go(&ValuePath::from(above.to_vec()))
-        {
-            (from, to) = (ValuePath::from(above.to_vec()), ValuePath::from(target.to_vec()));
-        }
-        if !found.contains(&(from.clone(), to.clone())) {
-            found.push((from, to));
-        }
-    }
-    found
 }

@@ -111,6 +111,8 @@ pub struct Finding {
     pub objects: Vec<String>,
     /// Where a value may have moved, most likely first.
     pub renames: Vec<Rename>,
+    /// The values that it is about for which there is no new place.
+    pub unmoved: Vec<ValuePath>,
 }
 
 impl Finding {
@@ -127,6 +129,7 @@ impl Finding {
             message: message.into(),
             objects: Vec::new(),
             renames: Vec::new(),
+            unmoved: Vec::new(),
         }
     }
 
@@ -209,5 +212,19 @@ impl Report {
     /// Whether something has to be done or decided before the upgrade.
     pub fn needs_action(&self) -> bool {
         self.worst() >= Some(Severity::Warning)
+    }
+
+    /// Like [`Report::needs_action`], when the proven renames have been written.
+    pub fn needs_action_after_moves(&self) -> bool {
+        let mut open = self.findings.iter().filter(|finding| finding.severity >= Severity::Warning);
+        open.any(|finding| !self.is_settled(finding))
+    }
+
+    /// Whether the proven renames settle a finding: all that it is about moves.
+    fn is_settled(&self, finding: &Finding) -> bool {
+        let is_moved = |from: &ValuePath| self.moves.iter().any(|rename| rename.from == *from);
+        !finding.renames.is_empty()
+            && finding.unmoved.is_empty()
+            && finding.renames.iter().all(|rename| is_moved(&rename.from))
     }
 }

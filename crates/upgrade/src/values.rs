@@ -65,7 +65,7 @@ impl Values<'_> {
         let kept = self.kept_units(&unread);
         let mut differing = self.differing(&kept);
         let listed: BTreeSet<ValuePath> = differing.iter().map(|unit| unit.path.clone()).collect();
-        differing.extend(kept.iter().filter(|unit| self.may_mean_another(unit) && !listed.contains(&unit.path)).cloned());
+        differing.extend(kept.iter().filter(|unit| self.finder.may_have_moved(&unit.path) && !listed.contains(&unit.path)).cloned());
         let mut findings = ValueFindings::default();
         if differing.len() > MAX_SUSPECTS {
             let rest = differing.len() - MAX_SUSPECTS;
@@ -148,16 +148,6 @@ impl Values<'_> {
             }
         }
         found
-    }
-
-    /// Whether texts or templates say that a value that is still read has moved.
-    fn may_mean_another(&self, unit: &Unit) -> bool {
-        let taken = |_: &ValuePath| false;
-        let candidates = self.finder.candidates(&unit.path, &unit.value, &taken);
-        candidates.iter().any(|candidate| {
-            candidate.document > 0.7
-                || candidate.evidence.iter().any(|line| line.starts_with("templates")) && candidate.score > 3.0
-        })
     }
 
     fn suspect(&self, unit: Unit, is_read: bool, before: &Prober<'_>, after: &Prober<'_>) -> Suspect {
@@ -347,6 +337,9 @@ fn settle(suspects: &mut [Suspect]) {
 }
 
 fn add_renames(suspect: &Suspect, finding: &mut Finding, proven: &mut Vec<Rename>) {
+    if suspect.guesses.iter().all(|guess| guess.score < MIN_SHOWN) {
+        finding.unmoved.push(suspect.unit.path.clone());
+    }
     let mut runner_up = suspect.guesses.iter().skip(1).filter(|guess| guess.equal);
     let is_unique = runner_up.next().is_none_or(|other| {
         suspect.guesses.first().is_some_and(|best| best.score - other.score > 0.75)
