@@ -9,7 +9,7 @@ use crate::comments::Comments;
 use crate::documents::{Documents, Mention};
 use crate::names::{Vocabulary, Words};
 use crate::side::Side;
-use crate::value_tree::{is_empty, joined, visit};
+use crate::value_tree::{is_empty, joined, type_name, visit};
 
 /// A value of the new chart that may be the new place of another.
 #[derive(Clone, Debug)]
@@ -20,6 +20,10 @@ pub(crate) struct Candidate {
     pub(crate) evidence: Vec<String>,
     /// What texts say, from 0 to 1.
     pub(crate) document: f64,
+    /// Its place in values.yaml: of equals, the first is the most likely one.
+    pub(crate) order: usize,
+    /// The type of its default.
+    pub(crate) default_type: Option<&'static str>,
 }
 
 /// Finds candidates.
@@ -92,7 +96,9 @@ impl<'a> Finder<'a> {
             self.weigh(path, value, taken, candidate);
         }
         found.retain(|candidate| candidate.score >= MIN_SCORE);
-        found.sort_by(|left, right| right.score.total_cmp(&left.score).then_with(|| left.path.cmp(&right.path)));
+        found.sort_by(|left, right| {
+            right.score.total_cmp(&left.score).then(left.order.cmp(&right.order)).then_with(|| left.path.cmp(&right.path))
+        });
         found.truncate(MAX_CANDIDATES);
         found
     }
@@ -163,6 +169,7 @@ impl<'a> Finder<'a> {
         taken: &dyn Fn(&ValuePath) -> bool,
         candidate: &mut Candidate,
     ) {
+        candidate.order = self.comments.1.order(&candidate.path);
         let (before, after) = (self.old.default_at(path), self.new.default_at(&candidate.path));
         if let (Some(before), Some(after)) = (before, after)
             && before == after
@@ -173,8 +180,11 @@ impl<'a> Finder<'a> {
                 candidate.evidence.push("the defaults are equal".to_owned());
             }
         }
-        if after.is_some_and(|after| !fits(value, after)) {
-            candidate.score -= 1.0;
+        candidate.default_type = after.map(type_name);
+        if let Some(after) = after.filter(|after| !fits(value, after)) {
+            // Texts say what becomes of a list, but no single value becomes a map.
+            let is_map = after.as_map().is_some_and(|map| !map.is_empty());
+            candidate.score -= if is_map || candidate.document < 0.4 { 1.5 } else { 0.0 };
         }
         let comments = self.comments.0.similarity(path, &self.comments.1, &candidate.path);
         candidate.score += comments;
@@ -200,6 +210,8 @@ fn entry<'f>(found: &'f mut BTreeMap<ValuePath, Candidate>, path: &ValuePath) ->
         score: 0.0,
         evidence: Vec::new(),
         document: 0.0,
+        order: usize::MAX,
+        default_type: None,
     })
 }
 

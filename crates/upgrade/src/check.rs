@@ -57,7 +57,7 @@ pub fn check(request: &Request<'_>) -> Result<Report, Error> {
     let mut found = values.check();
     let known: BTreeSet<String> = found.findings.iter().map(|finding| finding.subject.clone()).collect();
     found.findings.extend(changed_types(request.user, &old, &new, &known));
-    let moves = moves::confirmed(request.user, &old, &new, &found.proven, &mut found.findings);
+    let moves = moves::confirmed(request.user, &old, &new, (&found.proven, &found.assumed), &mut found.findings);
     let migrated = moves::migrated(request.user, &moves);
     let before = old.render(request.user).map_err(Error::OldRender)?;
     found.findings.extend(requirements::check(request, &old, &new, &migrated, &before));

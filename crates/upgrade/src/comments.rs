@@ -9,7 +9,11 @@ use crate::names;
 
 /// The words of the comment of each value.
 #[derive(Debug, Default)]
-pub(crate) struct Comments(BTreeMap<ValuePath, BTreeSet<String>>);
+pub(crate) struct Comments {
+    words: BTreeMap<ValuePath, BTreeSet<String>>,
+    /// The order of the values in the text.
+    order: BTreeMap<ValuePath, usize>,
+}
 
 impl Comments {
     pub(crate) fn of(chart: &Chart) -> Self {
@@ -20,11 +24,16 @@ impl Comments {
 
     /// How much of two comments is equal, from 0 to 1.
     pub(crate) fn similarity(&self, left: &ValuePath, others: &Comments, right: &ValuePath) -> f64 {
-        let (Some(left), Some(right)) = (self.0.get(left), others.0.get(right)) else { return 0.0 };
+        let (Some(left), Some(right)) = (self.words.get(left), others.words.get(right)) else { return 0.0 };
         if left.len() < 3 || right.len() < 3 {
             return 0.0;
         }
         left.intersection(right).count() as f64 / left.union(right).count() as f64
+    }
+
+    /// The place of a value in the text; a value that is not there comes last.
+    pub(crate) fn order(&self, path: &ValuePath) -> usize {
+        self.order.get(path).copied().unwrap_or(usize::MAX)
     }
 
     fn add(&mut self, chart: &Chart, at: &ValuePath) {
@@ -55,8 +64,10 @@ impl Comments {
             above.retain(|(outer, _)| *outer < indent);
             above.push((indent, key.to_owned()));
             let path = above.iter().fold(at.clone(), |path, (_, key)| path.key(key.as_str()));
+            let next = self.order.len();
+            self.order.entry(path.clone()).or_insert(next);
             if !comment.is_empty() {
-                self.0.entry(path).or_insert_with(|| std::mem::take(&mut comment));
+                self.words.entry(path).or_insert_with(|| std::mem::take(&mut comment));
             }
             comment.clear();
         }
@@ -68,11 +79,11 @@ impl Comments {
             Some((name, about)) => {
                 if let Ok(path) = name.parse::<ValuePath>() {
                     let path = crate::value_tree::joined(at, path.segments());
-                    self.0.insert(path, words(about.trim_start_matches(|at| at != ']').trim_start_matches(']')));
+                    self.words.insert(path, words(about.trim_start_matches(|at| at != ']').trim_start_matches(']')));
                     if !about.contains(']')
                         && let Ok(path) = name.parse::<ValuePath>()
                     {
-                        self.0.insert(crate::value_tree::joined(at, path.segments()), words(about));
+                        self.words.insert(crate::value_tree::joined(at, path.segments()), words(about));
                     }
                 }
             }

@@ -83,46 +83,59 @@ impl Documents {
             let line = &self.lines[index];
             for (position, (offset, name)) in line.names.iter().enumerate() {
                 let Some(exact) = means(name, &shown, path.segments().len()) else { continue };
+                let is_plain = *name != shown && !name.contains('.') && !is_distinctive(name);
+                let scope = path.parent().filter(|_| is_plain);
                 let base = exact * if line.fresh { 1.0 } else { 0.3 };
                 if is_about_removal(&line.text) {
                     found.push(Mention { at: line.at.clone(), new: None, weight: base * 0.5 });
                 }
-                self.add_replacements(line, (position, *offset), base, path, resolve, &mut found);
+                let resolve = |name: &str| match &scope {
+                    // A plain word is a key beside the value.
+                    Some(scope) if !name.contains('.') => resolve(&scope.key(name).to_string()),
+                    _ => resolve(name),
+                };
+                add_replacements(line, (position, *offset), base, path, &resolve, &mut found);
             }
         }
         found
     }
+}
 
-    fn add_replacements(
-        &self,
-        line: &Line,
-        (position, offset): (usize, usize),
-        base: f64,
-        path: &ValuePath,
-        resolve: &dyn Fn(&str) -> Vec<ValuePath>,
-        found: &mut Vec<Mention>,
-    ) {
-        for (other, (at, name)) in line.names.iter().enumerate() {
-            if other == position {
-                continue;
+/// Adds the names on a line that may be new places of a value that it names.
+fn add_replacements(
+    line: &Line,
+    (position, offset): (usize, usize),
+    base: f64,
+    path: &ValuePath,
+    resolve: &dyn Fn(&str) -> Vec<ValuePath>,
+    found: &mut Vec<Mention>,
+) {
+    for (other, (at, name)) in line.names.iter().enumerate() {
+        if other == position {
+            continue;
+        }
+        let (from, to) = if *at > offset { (offset, *at) } else { (*at, offset) };
+        let between = line.text.get(from..to).unwrap_or_default();
+        let after = line.text.get(*at.max(&offset)..).unwrap_or_default();
+        let count = line.names.len();
+        let weight = match line.text.contains("respectively") && count.is_multiple_of(2) {
+            // `a` and `b` are now `c` and `d`, respectively.
+            true if other.abs_diff(position) == count / 2 => 1.0,
+            true => 0.0,
+            false => relation(between, after, *at > offset, other.abs_diff(position)),
+        };
+        if weight <= 0.0 {
+            continue;
+        }
+        for new in resolve(name) {
+            let is_below = ["under", "below", "into", "inside", "within", "section"];
+            if let Some(key) = path.last_key().filter(|_| is_below.iter().any(|word| between.contains(word))) {
+                // `volumePermissions` moved under `defaultInitContainers`.
+                let below = new.key(key.clone());
+                found.push(Mention { at: line.at.clone(), new: Some(below), weight: 0.9 * base * weight });
             }
-            let (from, to) = if *at > offset { (offset, *at) } else { (*at, offset) };
-            let between = line.text.get(from..to).unwrap_or_default();
-            let after = line.text.get(*at.max(&offset)..).unwrap_or_default();
-            let count = line.names.len();
-            let weight = match line.text.contains("respectively") && count.is_multiple_of(2) {
-                // `a` and `b` are now `c` and `d`, respectively.
-                true if other.abs_diff(position) == count / 2 => 1.0,
-                true => 0.0,
-                false => relation(between, after, *at > offset, other.abs_diff(position)),
-            };
-            if weight <= 0.0 {
-                continue;
-            }
-            for new in resolve(name) {
-                if new != *path {
-                    found.push(Mention { at: line.at.clone(), new: Some(new), weight: base * weight });
-                }
+            if new != *path {
+                found.push(Mention { at: line.at.clone(), new: Some(new), weight: base * weight });
             }
         }
     }
@@ -130,19 +143,22 @@ impl Documents {
 
 /// How surely a text says that one name replaces another. `forward`: the old name comes first.
 fn relation(between: &str, after: &str, forward: bool, apart: usize) -> f64 {
-    let between = between.to_ascii_lowercase();
+    // "removed" is not "moved".
+    let between = between.to_ascii_lowercase().replace("removed", "");
     let after = after.to_ascii_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| between.contains(word));
     let near = if apart == 1 { 1.0 } else { 0.6 };
     if forward {
-        if has(&["rename", "renamed", "moved", "replaced by", "replaced with", "->", "=>", "→", "in favo", "now "]) {
+        if has(&["rename", "moved", "changed to", "replaced by", "replaced with", "->", "=>", "→", "in favo", "now "]) {
             return near;
         }
-        if has(&[" to ", "instead", " use ", "become", "new ", "by "]) {
+        if has(&[" to ", "to the", "instead", " use ", "become", "new ", "by "]) {
             return 0.8 * near;
         }
         if has(&["|"]) {
-            return 0.5 * near;
+            // The next cell of a table: more than prose if it begins with the name.
+            let is_cell = between.chars().skip_while(|at| !matches!(at, '`' | '|')).all(|at| " |`".contains(at));
+            return if is_cell { 0.9 } else { 0.3 * near };
         }
         let later = ["instead", "replace", "rename"].iter().any(|word| after.contains(word));
         return if later { 0.7 * near } else { 0.3 * near };
@@ -169,7 +185,13 @@ fn means(name: &str, shown: &str, depth: usize) -> Option<f64> {
     }
     let ends = shown.strip_suffix(name).is_some_and(|rest| rest.ends_with('.'));
     let parts = name.split('.').count();
-    (ends && (parts >= 2 || is_distinctive(name))).then(|| 0.5 + 0.4 * parts as f64 / depth as f64)
+    let share = parts as f64 / depth as f64;
+    match ends {
+        true if parts >= 2 || is_distinctive(name) => Some(0.5 + 0.4 * share),
+        // Other plain words are names only in code marks.
+        true => Some(0.4 + 0.2 * share),
+        false => None,
+    }
 }
 
 /// A word that no prose has.

@@ -23,7 +23,10 @@ pub fn migrate(text: &[u8], moves: &[Rename]) -> Result<Option<Vec<u8>>, Error> 
     let wanted = migrated(&values, &own);
     // The result is read back: an edit that goes wrong must not be written.
     let is_wanted = |text: &Vec<u8>| pintle_yaml::read_map(text).is_ok_and(|values| values == wanted);
-    let edited = moved(text, &own).filter(is_wanted).or_else(|| patch(text, &wanted));
+    let moved = moved(text, &own);
+    // Values that one key became in addition are added to what was moved.
+    let completed = moved.and_then(|text| if is_wanted(&text) { Some(text) } else { patch(&text, &wanted) });
+    let edited = completed.filter(is_wanted).or_else(|| patch(text, &wanted));
     let failed = || Error::Edit("the values cannot be moved in this text; move them by hand".to_owned());
     edited.map(Some).ok_or_else(failed)
 }
@@ -262,6 +265,7 @@ mod tests {
         let rename = |(from, to): &(&str, &str)| Rename {
             from: from.parse().expect("a path"),
             to: to.parse().expect("a path"),
+            also: Vec::new(),
             verdict: Verdict::Proven,
             confidence: 99,
             evidence: Vec::new(),
@@ -306,9 +310,9 @@ mod tests {
     #[test]
     fn what_cannot_be_moved_as_text_is_rewritten() {
         let text = "a: {b: 1, c: 2}\n";
-        let out = edited(text, &[("a.b", "x.y")]);
+        let out = edited(text, &[("a.b", "x.z")]);
         let values = pintle_yaml::read_map(out.as_bytes()).expect("good YAML");
-        assert_eq!(values, pintle_yaml::read_map(b"a: {c: 2}\nx: {y: 1}").expect("good YAML"));
+        assert_eq!(values, pintle_yaml::read_map(b"a: {c: 2}\nx: {z: 1}").expect("good YAML"));
         assert!(migrate(b"a: 1\n", &renames(&[("b", "c")])).expect("good input").is_none());
         assert!(migrate(b"- 1\n", &renames(&[("b", "c")])).is_err());
     }

@@ -42,7 +42,8 @@ impl Effect {
         for path in changed {
             let (left, right) = (olds.get(path).copied(), news.get(path).copied());
             if left != right {
-                add_different(left.unwrap_or_default(), right.unwrap_or_default(), &mut old, &mut new);
+                let (left, right) = (left.unwrap_or_default(), right.unwrap_or_default());
+                add_different(left, right, &after.namespace, (&mut old, &mut new));
             }
         }
         Effect {
@@ -71,29 +72,35 @@ fn texts(render: &Render) -> BTreeMap<&str, &[u8]> {
 }
 
 /// Adds the facts of the documents that only one of two texts has.
-fn add_different(left: &[u8], right: &[u8], old: &mut BTreeSet<Fact>, new: &mut BTreeSet<Fact>) {
+fn add_different(
+    left: &[u8],
+    right: &[u8],
+    namespace: &str,
+    (old, new): (&mut BTreeSet<Fact>, &mut BTreeSet<Fact>),
+) {
     let lefts: Vec<&[u8]> = pintle_objects::split(left).collect();
     let rights: Vec<&[u8]> = pintle_objects::split(right).collect();
     let same: BTreeSet<&[u8]> = rights.iter().copied().collect();
     let known: BTreeSet<&[u8]> = lefts.iter().copied().collect();
     for document in lefts.iter().filter(|document| !same.contains(*document)) {
-        add_document(document, old);
+        add_document(document, namespace, old);
     }
     for document in rights.iter().filter(|document| !known.contains(*document)) {
-        add_document(document, new);
+        add_document(document, namespace, new);
     }
 }
 
-fn add_document(text: &[u8], facts: &mut BTreeSet<Fact>) {
+fn add_document(text: &[u8], namespace: &str, facts: &mut BTreeSet<Fact>) {
     for object in Object::read_readable(text) {
-        add_object(&object, facts);
+        add_object(&object, namespace, facts);
     }
 }
 
-/// Adds the facts of an object.
-pub(crate) fn add_object(object: &Object, facts: &mut BTreeSet<Fact>) {
+/// Adds the facts of an object of a release in `namespace`.
+pub(crate) fn add_object(object: &Object, namespace: &str, facts: &mut BTreeSet<Fact>) {
     let mut collector = Collector {
-        object: name_of(&object.id()),
+        object: name_of(&object.id(), namespace),
+        namespace,
         is_secret: object.kind() == "Secret",
         facts,
     };
@@ -105,16 +112,18 @@ pub(crate) fn objects(render: &Render) -> BTreeMap<String, (String, Object)> {
     let mut found = BTreeMap::new();
     for (path, text) in &render.files {
         for object in Object::read_readable(text) {
-            found.insert(name_of(&object.id()), (path.clone(), object));
+            found.insert(name_of(&object.id(), &render.namespace), (path.clone(), object));
         }
     }
     found
 }
 
-/// `Kind/name`, with the namespace before the name and the group behind the kind if there are any.
-pub(crate) fn name_of(id: &ObjectId) -> String {
+/// `Kind/name`, with the namespace before the name if it is not that of the release, and the group of custom resources behind
+/// the kind.
+fn name_of(id: &ObjectId, namespace: &str) -> String {
     let group = if id.group.is_empty() || is_built_in(&id.group) { String::new() } else { format!(".{}", id.group) };
-    let namespace = if id.namespace.is_empty() { String::new() } else { format!("{}/", id.namespace) };
+    let is_own = id.namespace.is_empty() || id.namespace == namespace;
+    let namespace = if is_own { String::new() } else { format!("{}/", id.namespace) };
     format!("{}{group}/{namespace}{}", id.kind, id.name)
 }
 
@@ -125,6 +134,7 @@ fn is_built_in(group: &str) -> bool {
 
 struct Collector<'f> {
     object: String,
+    namespace: &'f str,
     is_secret: bool,
     facts: &'f mut BTreeSet<Fact>,
 }
@@ -159,6 +169,9 @@ impl Collector<'_> {
                 continue;
             }
             let below = if field.is_empty() { key.into_owned() } else { format!("{field}.{key}") };
+            if below == "metadata.namespace" && node.as_str() == Some(self.namespace) {
+                continue;
+            }
             self.node(node, &below, depth + 1);
         }
     }

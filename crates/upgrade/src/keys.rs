@@ -9,8 +9,10 @@ use crate::value_tree::visit;
 /// A value of the user that the new chart does not read.
 #[derive(Clone, Debug)]
 pub(crate) struct Unread {
-    /// The outermost path that is not read.
+    /// The outermost path that is not read; if the old chart read a map around it as a whole, that map.
     pub(crate) path: ValuePath,
+    /// What is not read, if the new chart reads other parts of the map.
+    pub(crate) parts: Vec<ValuePath>,
     /// The values of the user at or below it that the old chart reads as one.
     pub(crate) units: Vec<Unit>,
 }
@@ -26,15 +28,33 @@ pub(crate) struct Unit {
 
 /// The values of the user that the new chart does not read, outermost first.
 pub(crate) fn unread(user: &Map<Node>, old: &Side<'_>, new: &Side<'_>) -> Vec<Unread> {
-    let mut found = Vec::new();
+    let mut found: Vec<Unread> = Vec::new();
     visit(user, &ValuePath::root(), &mut |path, node| {
         if new.reads(path) {
             return true;
         }
-        found.push(Unread { path: path.clone(), units: units(path, node, old) });
+        let whole = outermost_whole(path, old).filter(|whole| whole != path);
+        let Some((whole, value)) = whole.and_then(|whole| Some((whole.clone(), whole.find(user)?.clone()))) else {
+            found.push(Unread { path: path.clone(), parts: Vec::new(), units: units(path, node, old) });
+            return false;
+        };
+        match found.iter_mut().find(|unread| unread.path == whole) {
+            Some(known) => known.parts.push(path.clone()),
+            None => {
+                let unit = Unit { path: whole.clone(), value, was_read: true };
+                found.push(Unread { path: whole, parts: vec![path.clone()], units: vec![unit] });
+            }
+        }
         false
     });
     found
+}
+
+/// The outermost map around a value that a chart reads as a whole: what is in it has no meaning of its own.
+fn outermost_whole(path: &ValuePath, side: &Side<'_>) -> Option<ValuePath> {
+    (1..=path.segments().len())
+        .map(|depth| ValuePath::from(path.segments()[..depth].to_vec()))
+        .find(|above| is_read_whole(above, side))
 }
 
 /// The fields of items of lists that the old chart reads and the new one does not, as in `hosts[*].name`.

@@ -3,7 +3,7 @@
 use pintle_tree::{Map, Node, ValuePath};
 
 use crate::facts::Effect;
-use crate::report::{Finding, FindingKind, Rename, Severity, Verdict};
+use crate::report::{Finding, Rename, Verdict};
 use crate::side::Side;
 use crate::value_tree::{remove_at, set_at};
 
@@ -11,10 +11,10 @@ use crate::value_tree::{remove_at, set_at};
 pub fn migrated(user: &Map<Node>, moves: &[Rename]) -> Map<Node> {
     let mut values = user.clone();
     let mut taken = Vec::new();
-    for Rename { from, to, .. } in moves {
+    for Rename { from, to, also, .. } in moves {
         if let Some(value) = from.find(user).cloned() {
             remove_at(&mut values, from.segments());
-            taken.push((to, value));
+            taken.extend([to].into_iter().chain(also).map(|to| (to, value.clone())));
         }
     }
     for (to, value) in taken {
@@ -29,7 +29,7 @@ pub(crate) fn confirmed(
     user: &Map<Node>,
     old: &Side<'_>,
     new: &Side<'_>,
-    proven: &[Rename],
+    (proven, assumed): (&[Rename], &[Rename]),
     findings: &mut [Finding],
 ) -> Vec<Rename> {
     let mut moves: Vec<Rename> = proven.to_vec();
@@ -40,10 +40,10 @@ pub(crate) fn confirmed(
             path.find(user).is_some_and(|value| !value.is_nil())
                 && !froms.iter().any(|from| path.is_within(from) || from.is_within(path))
         };
-        !stays(&rename.to)
+        !stays(&rename.to) && !rename.also.iter().any(stays)
     });
     while !moves.is_empty() {
-        let Some(wrong) = contradicted(user, old, new, &moves) else { break };
+        let Some(wrong) = contradicted(user, old, new, (&moves, assumed)) else { break };
         moves.retain(|rename| !wrong.contains(&rename.from));
     }
     for rename in findings.iter_mut().flat_map(|finding| &mut finding.renames) {
@@ -54,9 +54,6 @@ pub(crate) fn confirmed(
             rename.evidence.push("together with the other values it does something else".to_owned());
         }
     }
-    for finding in findings.iter_mut().filter(|finding| finding.kind == FindingKind::UnreadValue) {
-        finding.severity = finding.severity.max(Severity::Info);
-    }
     moves
 }
 
@@ -65,21 +62,23 @@ fn contradicted(
     user: &Map<Node>,
     old: &Side<'_>,
     new: &Side<'_>,
-    moves: &[Rename],
+    (moves, assumed): (&[Rename], &[Rename]),
 ) -> Option<Vec<ValuePath>> {
+    let together: Vec<Rename> = moves.iter().chain(assumed).cloned().collect();
     let all = || Some(moves.iter().map(|rename| rename.from.clone()).collect());
-    let (Ok(before), Ok(after)) = (old.render(user), new.render(&migrated(user, moves))) else { return all() };
+    let (Ok(before), Ok(after)) = (old.render(user), new.render(&migrated(user, &together))) else { return all() };
     let mut wrong = Vec::new();
     for rename in moves {
         let mut without = user.clone();
         remove_at(&mut without, rename.from.segments());
-        let rest: Vec<Rename> = moves.iter().filter(|other| other.from != rename.from).cloned().collect();
+        let rest: Vec<Rename> = together.iter().filter(|other| other.from != rename.from).cloned().collect();
         let (Ok(old_rest), Ok(new_rest)) = (old.render(&without), new.render(&migrated(&without, &rest))) else {
             wrong.push(rename.from.clone());
             continue;
         };
         let (did, does) = (Effect::between(&old_rest, &before), Effect::between(&new_rest, &after));
-        if !crate::proof::agreement(&did, &does).equal && !(did.is_empty() && does.is_empty()) {
+        let does_nothing = did.is_empty() && does.is_empty();
+        if !does_nothing && !crate::proof::agreement(&did, &does).equal {
             wrong.push(rename.from.clone());
         }
     }

@@ -82,7 +82,7 @@ fn likeness(path: &str, old: &Object, (other_path, new): &(String, Object)) -> f
     }
     let facts = |object: &Object| {
         let mut facts = BTreeSet::new();
-        facts::add_object(object, &mut facts);
+        facts::add_object(object, "", &mut facts);
         let name = object.name().to_owned();
         facts.into_iter().map(|fact: Fact| (fact.field, fact.value.replace(&name, "@"))).collect::<BTreeSet<_>>()
     };
@@ -97,7 +97,7 @@ fn likeness(path: &str, old: &Object, (other_path, new): &(String, Object)) -> f
 fn images(name: &str, old: &Object, new: &Object) -> Vec<Finding> {
     let images = |object: &Object| -> BTreeMap<String, Reference> {
         let mut facts = BTreeSet::new();
-        facts::add_object(object, &mut facts);
+        facts::add_object(object, "", &mut facts);
         let of_container = |fact: &Fact| fact.field.ends_with("].image") && fact.field.contains("ontainers[");
         let found = facts.into_iter().filter(of_container);
         found.filter_map(|fact| Some((fact.field, Reference::parse(&fact.value).ok()?))).collect()

@@ -8,7 +8,7 @@ use pintle_tree::{Map, Node, Segment, ValuePath};
 
 use crate::facts::Effect;
 use crate::side::{Render, Side};
-use crate::value_tree::{set_at, with};
+use crate::value_tree::set_at;
 
 /// The word that is put into values to see where they end up.
 const MARK: &str = "xmarkx";
@@ -56,7 +56,7 @@ impl<'a> Prober<'a> {
             attempts.extend([(value, switches.clone()), (&other, switches)]);
         }
         for (value, switches) in attempts {
-            if let Some(effect) = self.effect(path, value, &switches)
+            if let Some(effect) = self.effect(&[path], value, &switches)
                 && !effect.is_empty()
             {
                 return Some(Probe { value: value.clone(), switches, effect });
@@ -65,22 +65,26 @@ impl<'a> Prober<'a> {
         None
     }
 
-    /// What one value does in the new place.
-    pub(crate) fn like(&self, probe: &Probe, path: &ValuePath) -> Effect {
+    /// What one value does in the new place, or in several.
+    pub(crate) fn like(&self, probe: &Probe, paths: &[&ValuePath]) -> Effect {
         let plain = match probe.switches.is_empty() {
-            true => self.effect(path, &probe.value, &[]).filter(|effect| !effect.is_empty()),
+            true => self.effect(paths, &probe.value, &[]).filter(|effect| !effect.is_empty()),
             false => None,
         };
-        let switches = self.switches(path);
-        plain.or_else(|| self.effect(path, &probe.value, &switches)).unwrap_or_default()
+        let switches: Vec<ValuePath> = paths.iter().flat_map(|path| self.switches(path)).collect();
+        plain.or_else(|| self.effect(paths, &probe.value, &switches)).unwrap_or_default()
     }
 
     /// The difference that a value makes.
-    fn effect(&self, path: &ValuePath, value: &Node, switches: &[ValuePath]) -> Option<Effect> {
+    fn effect(&self, paths: &[&ValuePath], value: &Node, switches: &[ValuePath]) -> Option<Effect> {
         let mut renders = self.renders.borrow_mut();
         let base = renders.entry(switches.to_vec()).or_insert_with(|| self.side.render(&self.switched(switches)).ok());
         let before = base.as_ref()?;
-        let after = self.side.render(&with(&self.switched(switches), path, value.clone())).ok()?;
+        let mut values = self.switched(switches);
+        for path in paths {
+            set_at(&mut values, path.segments(), value.clone());
+        }
+        let after = self.side.render(&values).ok()?;
         Some(Effect::between(before, &after))
     }
 

@@ -165,6 +165,8 @@ pub struct Rename {
     pub from: ValuePath,
     /// The path in the values of the new chart.
     pub to: ValuePath,
+    /// Other values of the new chart that need the same value: one key became several.
+    pub also: Vec<ValuePath>,
     /// How it was checked.
     pub verdict: Verdict,
     /// How sure it is, in percent.

@@ -25,6 +25,8 @@ pub(crate) struct Side<'c> {
     pub(crate) uses: Uses,
     /// Reads that only check a value: in the notes, or to fail if it is set.
     pub(crate) checks: Vec<ValueUse>,
+    /// Values that templates name as text.
+    named: Uses,
     dependencies: DependencyCache,
     templates: TemplateCache,
     target: Target,
@@ -38,6 +40,8 @@ pub(crate) struct Render {
     pub(crate) files: Vec<(String, Vec<u8>)>,
     /// What `required` and `fail` said.
     pub(crate) messages: Vec<LintMessage>,
+    /// The namespace of the release: an object in it may name it or not.
+    pub(crate) namespace: String,
 }
 
 impl<'c> Side<'c> {
@@ -58,13 +62,14 @@ impl<'c> Side<'c> {
         all.values = merge(own.clone(), user.clone());
         let mut found = uses(&all).map_err(Box::new)?;
         all.values = own;
-        let checks = guard::take_checks(&all, &mut found);
+        let special = guard::take_special(&all, &mut found);
         Ok(Side {
             chart,
             all,
             defaults,
             uses: found,
-            checks,
+            checks: special.checks,
+            named: Uses { uses: special.named, ..Uses::default() },
             dependencies,
             templates: TemplateCache::new(&target),
             target,
@@ -91,12 +96,14 @@ impl<'c> Side<'c> {
         let files = rendered.files.into_iter().filter(|file| !file.path.ends_with("NOTES.txt"));
         let mut files: Vec<(String, Vec<u8>)> = files.map(|file| (file.path, file.text)).collect();
         files.sort_by(|a, b| a.0.cmp(&b.0));
-        Ok(Render { files, messages: rendered.lint_messages })
+        let namespace = self.target.release.namespace.clone();
+        Ok(Render { files, messages: rendered.lint_messages, namespace })
     }
 
     /// Whether templates read the value at a path, something below it, or something above it as a whole.
     pub(crate) fn reads(&self, path: &ValuePath) -> bool {
-        self.uses.reads(&segments(path))
+        let path = segments(path);
+        self.uses.reads(&path) || self.named.reads(&path)
     }
 
     /// The value at a path by default.

@@ -35,13 +35,6 @@ pub(crate) fn remove_at(map: &mut Map<Node>, path: &[Segment]) -> Option<Node> {
     Some(removed)
 }
 
-/// The values with one more set.
-pub(crate) fn with(map: &Map<Node>, path: &ValuePath, value: Node) -> Map<Node> {
-    let mut map = map.clone();
-    set_at(&mut map, path.segments(), value);
-    map
-}
-
 /// Visits all values below maps, outermost first. The visitor decides whether to go on below a map.
 pub(crate) fn visit<'n>(
     map: &'n Map<Node>,

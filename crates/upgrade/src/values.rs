@@ -19,6 +19,9 @@ const MAX_SUSPECTS: usize = 48;
 /// A question needs at least this score to be shown.
 const MIN_SHOWN: f64 = 2.0;
 
+/// The first guess needs less.
+const MIN_FIRST: f64 = 1.5;
+
 /// The values of the user under both charts.
 pub(crate) struct Values<'a> {
     pub(crate) user: &'a Map<Node>,
@@ -33,6 +36,8 @@ pub(crate) struct ValueFindings {
     pub(crate) findings: Vec<Finding>,
     /// The renames that were proven one by one.
     pub(crate) proven: Vec<Rename>,
+    /// Likely renames that are not proven. Other values are proven in their company.
+    pub(crate) assumed: Vec<Rename>,
 }
 
 /// A value that reads differently in the new chart, with what it did.
@@ -55,6 +60,8 @@ struct Guess {
     share: f64,
     score: f64,
     switches: Vec<ValuePath>,
+    /// Other values that have to be set as well.
+    also: Vec<ValuePath>,
 }
 
 impl Values<'_> {
@@ -153,16 +160,19 @@ impl Values<'_> {
     fn suspect(&self, unit: Unit, is_read: bool, before: &Prober<'_>, after: &Prober<'_>) -> Suspect {
         let probe = unit.was_read.then(|| before.probe(&unit.path, &unit.value)).flatten();
         let kept = probe.as_ref().filter(|_| is_read).map(|probe| {
-            let effect = after.like(probe, &unit.path);
+            let effect = after.like(probe, &[&unit.path]);
             agreement(&probe.effect, &effect)
         });
         let mut guesses = Vec::new();
         let is_settled = kept.is_some_and(|kept| kept.equal);
-        if unit.was_read && !is_settled {
+        if unit.was_read && (!is_settled || self.finder.may_have_moved(&unit.path)) {
             let taken = |path: &ValuePath| path.find(self.user).is_some();
             let candidates = self.finder.candidates(&unit.path, &unit.value, &taken);
             guesses = candidates.into_iter().map(|candidate| guess(candidate, probe.as_ref(), after)).collect();
             sort(&mut guesses);
+            if let Some(probe) = &probe {
+                join(&mut guesses, probe, after);
+            }
         }
         Suspect { unit, probe, is_read, kept, guesses }
     }
@@ -189,10 +199,13 @@ impl Values<'_> {
         for unread in unread {
             let own: Vec<&Suspect> =
                 suspects.iter().filter(|suspect| suspect.unit.path.is_within(&unread.path)).collect();
-            found.findings.push(self.unread_finding(unread, &own, &mut found.proven));
+            let finding = self.unread_finding(unread, &own, &mut found.proven);
+            found.assumed.extend(likely(&finding));
+            found.findings.push(finding);
         }
         for suspect in suspects.iter().filter(|suspect| suspect.is_read) {
             if let Some(finding) = self.meaning_finding(suspect, &mut found.proven) {
+                found.assumed.extend(likely(&finding));
                 found.findings.push(finding);
             }
         }
@@ -205,7 +218,11 @@ impl Values<'_> {
             let message = "neither chart reads this value, so it has no effect";
             return Finding::new(FindingKind::UnreadValue, Severity::Info, path.to_string(), message);
         }
-        let mut message = "the new chart does not read this value".to_owned();
+        let parts: Vec<String> = unread.parts.iter().map(ToString::to_string).collect();
+        let mut message = match parts.is_empty() {
+            true => "the new chart does not read this value".to_owned(),
+            false => format!("the new chart reads other parts of this value, but not {}", parts.join(", ")),
+        };
         if let Some(text) = self.check_of(path) {
             message = format!("{message}; it only checks it: {text}");
         } else if let Some(mention) = self.finder.removal(path) {
@@ -250,19 +267,24 @@ impl Values<'_> {
         }
         let probe = suspect.probe.as_ref()?;
         let kept = suspect.kept?;
-        let moved = best.is_some_and(|best| best.equal || best.score > 4.0 && best.share > kept.share);
+        let moved = best.is_some_and(|best| {
+            best.equal || best.candidate.document > 0.7 || best.score > 4.0 && best.share > kept.share
+        });
         let objects = probe.effect.objects().into_iter().map(str::to_owned).collect::<Vec<_>>();
-        if kept.equal {
+        if kept.equal && best.is_none_or(|best| best.candidate.document <= 0.7) {
             return None;
         }
         let (severity, message) = match kept.share {
+            _ if kept.equal => (Severity::Info, "the new chart still honours this value, but names another place for it"),
             _ if moved => (Severity::Warning, "the new chart reads this value for something else"),
             0.0 => (Severity::Warning, "the new chart reads this value, but it reaches other fields or none"),
             _ => (Severity::Info, "the new chart does not do exactly the same with this value"),
         };
         let mut finding = Finding::new(FindingKind::ChangedMeaning, severity, path, message).about(objects);
         if moved {
-            add_renames(suspect, &mut finding, proven);
+            // What still works is not moved without being asked.
+            let mut unwritten = Vec::new();
+            add_renames(suspect, &mut finding, if kept.equal { &mut unwritten } else { proven });
         }
         Some(finding)
     }
@@ -278,10 +300,17 @@ impl Values<'_> {
 
 fn guess(candidate: Candidate, probe: Option<&Probe>, after: &Prober<'_>) -> Guess {
     let Some(probe) = probe else {
-        return Guess { score: candidate.score, candidate, equal: false, share: 0.0, switches: Vec::new() };
+        return Guess { score: candidate.score, candidate, equal: false, share: 0.0, switches: Vec::new(), also: Vec::new() };
     };
-    let effect = after.like(probe, &candidate.path);
-    let agreement = agreement(&probe.effect, &effect);
+    let effect = after.like(probe, &[&candidate.path]);
+    let mut agreement = agreement(&probe.effect, &effect);
+    if !agreement.equal
+        && let Some(converted) = converted(&probe.value, &candidate)
+    {
+        // The value would have to be rewritten, so this is no proof.
+        let probe = Probe { value: converted, ..probe.clone() };
+        agreement.share = agreement.share.max(self::agreement(&probe.effect, &after.like(&probe, &[&candidate.path])).share);
+    }
     let mut score = candidate.score;
     if agreement.equal {
         score += 4.0;
@@ -293,13 +322,50 @@ fn guess(candidate: Candidate, probe: Option<&Probe>, after: &Prober<'_>) -> Gue
         score -= 0.5;
     }
     let switches = probe.switches.clone();
-    Guess { candidate, equal: agreement.equal, share: agreement.share, score, switches }
+    Guess { candidate, equal: agreement.equal, share: agreement.share, score, switches, also: Vec::new() }
+}
+
+/// A list of one item as that item, where the new chart has no list, and the reverse.
+fn converted(value: &Node, candidate: &Candidate) -> Option<Node> {
+    match (value, candidate.default_type?) {
+        (Node::List(items), "string" | "number") if items.len() == 1 => items.first().cloned(),
+        (Node::Str(_) | Node::Int(_) | Node::Float(_), "list") => Some(Node::List(vec![value.clone()])),
+        _ => None,
+    }
 }
 
 fn sort(guesses: &mut [Guess]) {
     guesses.sort_by(|left, right| {
-        right.score.total_cmp(&left.score).then_with(|| left.candidate.path.cmp(&right.candidate.path))
+        let (first, second) = (&left.candidate, &right.candidate);
+        let by_order = || first.order.cmp(&second.order).then_with(|| first.path.cmp(&second.path));
+        right.score.total_cmp(&left.score).then_with(by_order)
     });
+}
+
+/// One value may have become two: then both together do what it did.
+fn join(guesses: &mut [Guess], probe: &Probe, after: &Prober<'_>) {
+    if guesses.iter().any(|guess| guess.equal) {
+        return;
+    }
+    let partial: Vec<usize> = (0..guesses.len()).filter(|&index| guesses[index].share > 0.2).take(3).collect();
+    for (position, &first) in partial.iter().enumerate() {
+        for &second in &partial[position + 1..] {
+            let (one, other) = (guesses[first].candidate.path.clone(), guesses[second].candidate.path.clone());
+            if one.is_within(&other) || other.is_within(&one) {
+                continue;
+            }
+            let agreement = agreement(&probe.effect, &after.like(probe, &[&one, &other]));
+            if agreement.equal {
+                // A plain amount is what a container requests, so that comes first.
+                let (first, other) = if one.to_string().contains("limits") { (second, one) } else { (first, other) };
+                guesses[first].equal = true;
+                guesses[first].score += 4.0;
+                guesses[first].also = vec![other];
+                sort(guesses);
+                return;
+            }
+        }
+    }
 }
 
 /// Values that were next to each other usually stay so, and no two values have one place.
@@ -337,14 +403,16 @@ fn settle(suspects: &mut [Suspect]) {
 }
 
 fn add_renames(suspect: &Suspect, finding: &mut Finding, proven: &mut Vec<Rename>) {
-    if suspect.guesses.iter().all(|guess| guess.score < MIN_SHOWN) {
+    if suspect.guesses.iter().all(|guess| guess.score < MIN_FIRST) {
         finding.unmoved.push(suspect.unit.path.clone());
     }
     let mut runner_up = suspect.guesses.iter().skip(1).filter(|guess| guess.equal);
     let is_unique = runner_up.next().is_none_or(|other| {
         suspect.guesses.first().is_some_and(|best| best.score - other.score > 0.75)
     });
-    for (index, guess) in suspect.guesses.iter().filter(|guess| guess.score >= MIN_SHOWN).take(3).enumerate() {
+    let least = |index: usize| if index == 0 { MIN_FIRST } else { MIN_SHOWN };
+    let shown = suspect.guesses.iter().enumerate().filter(|(index, guess)| guess.score >= least(*index));
+    for (index, guess) in shown.take(3) {
         let mut evidence = guess.candidate.evidence.clone();
         evidence.dedup();
         let verdict = if guess.equal && index == 0 && is_unique { Verdict::Proven } else { Verdict::Question };
@@ -360,6 +428,7 @@ fn add_renames(suspect: &Suspect, finding: &mut Finding, proven: &mut Vec<Rename
         let rename = Rename {
             from: suspect.unit.path.clone(),
             to: guess.candidate.path.clone(),
+            also: guess.also.clone(),
             verdict,
             confidence: confidence(guess, verdict),
             evidence,
@@ -386,6 +455,18 @@ fn confidence(guess: &Guess, verdict: Verdict) -> u8 {
         Verdict::Question => (10.0 * guess.score).clamp(10.0, 85.0),
     };
     percent as u8
+}
+
+/// The first guess for each value that is not proven but likely.
+fn likely(finding: &Finding) -> Vec<Rename> {
+    let mut found: Vec<Rename> = Vec::new();
+    for rename in &finding.renames {
+        let is_first = !found.iter().any(|known| known.from == rename.from);
+        if is_first && rename.verdict == Verdict::Question && rename.confidence >= 50 {
+            found.push(rename.clone());
+        }
+    }
+    found
 }
 
 /// The leaves of the user's values whose type the new chart does not expect, without those that are reported otherwise.

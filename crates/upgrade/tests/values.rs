@@ -147,7 +147,7 @@ fn values_that_change_places_are_moved_together() {
 }
 
 #[test]
-fn a_key_that_became_several_is_a_question() {
+fn a_key_that_became_two_is_written_to_both() {
     let env = TestEnv::default()
         .old("values.yaml", "memory: 1Gi\n")
         .new("values.yaml", "resources: {requests: {memory: 1Gi}, limits: {memory: 1Gi}}\n")
@@ -165,10 +165,10 @@ fn a_key_that_became_several_is_a_question() {
         )
         .user("memory: 2Gi\n");
     let report = env.check();
+    assert_proven(&report, "memory", "resources.requests.memory");
     let rename = guess(&report, "memory").expect("a guess");
-    assert_eq!(rename.verdict, Verdict::Question);
-    assert!(rename.to.to_string().ends_with(".memory"));
-    assert!(report.moves.is_empty() && report.needs_action());
+    assert_eq!(rename.also, ["resources.limits.memory".parse().expect("a path")]);
+    assert_eq!(env.written(), "resources:\n  requests:\n    memory: 2Gi\n  limits:\n    memory: 2Gi\n");
 }
 
 #[test]

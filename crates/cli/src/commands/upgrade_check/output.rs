@@ -100,7 +100,8 @@ fn add_finding(out: &mut String, finding: &Finding) {
 fn add_rename(out: &mut String, rename: &Rename, with_from: bool) {
     let from = if with_from { format!("{} ", rename.from) } else { String::new() };
     let (verdict, percent) = (rename.verdict.name(), rename.confidence);
-    out.push_str(&format!("         {from}-> {} ({verdict}, {percent} %)\n", rename.to));
+    let to: Vec<String> = std::iter::once(&rename.to).chain(&rename.also).map(ToString::to_string).collect();
+    out.push_str(&format!("         {from}-> {} ({verdict}, {percent} %)\n", to.join(" and ")));
     for line in &rename.evidence {
         out.push_str(&format!("            {line}\n"));
     }
@@ -119,7 +120,10 @@ fn record(report: &Report) -> Record {
         Record::default().with("name", chart.name.as_str()).with("version", chart.version.as_str())
     };
     let moved = |rename: &Rename| {
-        Record::default().with("from", rename.from.to_string()).with("to", rename.to.to_string())
+        Record::default().with("from", rename.from.to_string()).with("to", rename.to.to_string()).with(
+            "also",
+            rename.also.iter().map(|path| Node::from(path.to_string())).collect::<Vec<_>>(),
+        )
     };
     Record::default()
         .with_record("from", chart(&report.from))
@@ -148,6 +152,7 @@ fn rename_record(rename: &Rename) -> Record {
     Record::default()
         .with("from", rename.from.to_string())
         .with("to", rename.to.to_string())
+        .with("also", rename.also.iter().map(|path| Node::from(path.to_string())).collect::<Vec<_>>())
         .with("verdict", rename.verdict.name())
         .with("confidence", i64::from(rename.confidence))
         .with("evidence", evidence)
