@@ -31,7 +31,9 @@ pub(crate) fn check(
 ) -> Vec<Finding> {
     let changes = changes(old, new);
     let is_set = |change: &Change| {
-        let set = |values: &Map<Node>| change.path.find(values).is_some_and(|node| node.as_map().is_none());
+        // A map of the user where there was none is the new form already.
+        let is_own = |node: &Node| node.as_map().is_none() || change.before.as_map().is_none();
+        let set = |values: &Map<Node>| change.path.find(values).is_some_and(is_own);
         set(user) || set(migrated) || is_below_scalar(&change.path, migrated)
     };
     let (overridden, open): (Vec<Change>, Vec<Change>) = changes.into_iter().partition(is_set);

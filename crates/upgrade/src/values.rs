@@ -267,6 +267,14 @@ impl Values<'_> {
         }
         let probe = suspect.probe.as_ref()?;
         let kept = suspect.kept?;
+        // A value that only the new chart reads is in its place already, so the values are those of the new chart.
+        let is_done = |best: &Guess| {
+            let path = &best.candidate.path;
+            path.find(self.user).is_some() && !self.old.reads(path)
+        };
+        if best.is_some_and(is_done) {
+            return None;
+        }
         let moved = best.is_some_and(|best| {
             best.equal || best.candidate.document > 0.7 || best.score > 4.0 && best.share > kept.share
         });

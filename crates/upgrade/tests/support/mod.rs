@@ -9,7 +9,7 @@ use pintle_values::NullRules;
 
 /// Two versions of a chart under test.
 #[derive(Clone, Default)]
-pub struct TestEnv {
+pub(crate) struct TestEnv {
     both: BTreeMap<String, String>,
     old: BTreeMap<String, String>,
     new: BTreeMap<String, String>,
@@ -19,31 +19,31 @@ pub struct TestEnv {
 
 impl TestEnv {
     /// A file of both versions.
-    pub fn both(mut self, name: &str, text: &str) -> Self {
+    pub(crate) fn both(mut self, name: &str, text: &str) -> Self {
         self.both.insert(name.to_owned(), text.to_owned());
         self
     }
 
     /// A file of the old version.
-    pub fn old(mut self, name: &str, text: &str) -> Self {
+    pub(crate) fn old(mut self, name: &str, text: &str) -> Self {
         self.old.insert(name.to_owned(), text.to_owned());
         self
     }
 
     /// A file of the new version.
-    pub fn new(mut self, name: &str, text: &str) -> Self {
+    pub(crate) fn new(mut self, name: &str, text: &str) -> Self {
         self.new.insert(name.to_owned(), text.to_owned());
         self
     }
 
     /// The values of the user.
-    pub fn user(mut self, text: &str) -> Self {
+    pub(crate) fn user(mut self, text: &str) -> Self {
         self.user = text.to_owned();
         self
     }
 
     /// Without what texts say.
-    pub fn without_documents(mut self) -> Self {
+    pub(crate) fn without_documents(mut self) -> Self {
         self.skip_documents = true;
         self
     }
@@ -59,7 +59,7 @@ impl TestEnv {
     }
 
     /// Compares the versions.
-    pub fn check(&self) -> Report {
+    pub(crate) fn check(&self) -> Report {
         let (old, new) = (self.chart("1.0.0", &self.old), self.chart("2.0.0", &self.new));
         let user = pintle_yaml::read_map(self.user.as_bytes()).expect("good values");
         let release = Release { name: "rel".into(), namespace: "ns".into(), revision: 2, is_upgrade: true };
@@ -77,7 +77,7 @@ impl TestEnv {
     }
 
     /// The user's values after --write, which a second check must have nothing more to say about.
-    pub fn written(&self) -> String {
+    pub(crate) fn written(&self) -> String {
         let report = self.check();
         let text = migrate(self.user.as_bytes(), &report.moves).expect("text that can be edited");
         let text = String::from_utf8(text.expect("values that move")).expect("UTF-8");
@@ -94,24 +94,24 @@ impl TestEnv {
 }
 
 /// The findings of a kind.
-pub fn of_kind(report: &Report, kind: FindingKind) -> Vec<&Finding> {
+pub(crate) fn of_kind(report: &Report, kind: FindingKind) -> Vec<&Finding> {
     report.findings.iter().filter(|finding| finding.kind == kind).collect()
 }
 
 /// The first guess for a value.
-pub fn guess<'r>(report: &'r Report, from: &str) -> Option<&'r Rename> {
+pub(crate) fn guess<'r>(report: &'r Report, from: &str) -> Option<&'r Rename> {
     let mut renames = report.findings.iter().flat_map(|finding| &finding.renames);
     renames.find(|rename| rename.from.to_string() == from)
 }
 
 /// Asserts that a value moved, and that this is proven.
-pub fn assert_proven(report: &Report, from: &str, to: &str) {
+pub(crate) fn assert_proven(report: &Report, from: &str, to: &str) {
     let rename = guess(report, from).unwrap_or_else(|| panic!("no guess for {from}: {:#?}", report.findings));
     assert_eq!((rename.to.to_string().as_str(), rename.verdict), (to, Verdict::Proven), "{rename:?}");
 }
 
 /// A Deployment with the given lines in its spec, container and pod.
-pub fn deployment(spec: &str, container: &str, pod: &str) -> String {
+pub(crate) fn deployment(spec: &str, container: &str, pod: &str) -> String {
     format!(
         "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\nspec:\n{spec}  selector:\n    matchLabels: {{app: web}}\n  \
          template:\n    metadata:\n      labels: {{app: web}}\n    spec:\n{pod}      containers:\n      - name: web\n        image: nginx:1.25\n{container}"
