@@ -14,9 +14,12 @@ fn charts(env: &TestEnv) {
         )
     };
     for (folder, version, value) in [("old", "1.0.0", "replicas"), ("new", "2.0.0", "replicaCount")] {
-        env.write(&format!("{folder}/Chart.yaml"), &format!("apiVersion: v2\nname: web\nversion: {version}\n"))
-            .write(&format!("{folder}/values.yaml"), &format!("{value}: 1\n"))
-            .write(&format!("{folder}/templates/all.yaml"), &template(value));
+        env.write(
+            &format!("{folder}/Chart.yaml"),
+            &format!("apiVersion: v2\nname: web\nversion: {version}\n"),
+        )
+        .write(&format!("{folder}/values.yaml"), &format!("{value}: 1\n"))
+        .write(&format!("{folder}/templates/all.yaml"), &template(value));
     }
 }
 
@@ -42,7 +45,12 @@ fn the_report_is_data_too() {
     let env = TestEnv::new();
     charts(&env);
     let shown = env.pintle("upgrade-check --set replicas=3 --from old new -o json");
-    for part in ["\"kind\":\"unread-value\"", "\"to\":\"replicaCount\"", "\"verdict\":\"proven\"", "\"needsAction\":true"] {
+    for part in [
+        "\"kind\":\"unread-value\"",
+        "\"to\":\"replicaCount\"",
+        "\"verdict\":\"proven\"",
+        "\"needsAction\":true",
+    ] {
         assert!(shown.contains(part), "no {part:?} in:\n{shown}");
     }
     let shown = env.pintle("upgrade-check --set replicas=3 --from old new --write");

@@ -156,7 +156,8 @@ fn masked(line: &str) -> String {
         out.push_str(before);
         out.push('@');
         rest = &rest[at + ".Values.".len()..];
-        let end = rest.find(|at: char| !(at.is_alphanumeric() || matches!(at, '.' | '_'))).unwrap_or(rest.len());
+        let end =
+            rest.find(|at: char| !(at.is_alphanumeric() || matches!(at, '.' | '_'))).unwrap_or(rest.len());
         rest = &rest[end..];
     }
     out.push_str(rest);
@@ -171,9 +172,12 @@ fn pairs<'f>(
     let mut pairs: Vec<(&str, &str)> = Vec::new();
     let gone: Vec<&String> = olds.keys().filter(|path| !news.contains_key(*path)).collect();
     let fresh: Vec<&String> = news.keys().filter(|path| !olds.contains_key(*path)).collect();
-    pairs.extend(olds.keys().filter(|path| news.contains_key(*path)).map(|path| (path.as_str(), path.as_str())));
+    pairs.extend(
+        olds.keys().filter(|path| news.contains_key(*path)).map(|path| (path.as_str(), path.as_str())),
+    );
     for old in gone {
-        let lines: BTreeSet<&str> = olds[old].iter().map(String::as_str).filter(|line| line.len() > 3).collect();
+        let lines: BTreeSet<&str> =
+            olds[old].iter().map(String::as_str).filter(|line| line.len() > 3).collect();
         let share = |new: &String| {
             let others: BTreeSet<&str> =
                 news[new].iter().map(String::as_str).filter(|line| line.len() > 3).collect();
@@ -264,9 +268,11 @@ fn add_similar(
         return;
     }
     let mut next = from.1;
-    for left in from.0..to.0 {
-        let scored = (next..to.1).map(|right| (likeness(&olds[left], &news[right]), right));
-        let best = scored.filter(|(score, _)| *score >= SIMILAR).max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
+    for (left, line) in olds.iter().enumerate().take(to.0).skip(from.0) {
+        let scored = (next..to.1).map(|right| (likeness(line, &news[right]), right));
+        let best = scored
+            .filter(|(score, _)| *score >= SIMILAR)
+            .max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
         if let Some((_, right)) = best {
             found.push((left, right));
             next = right + 1;

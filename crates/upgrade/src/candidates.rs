@@ -39,10 +39,10 @@ pub(crate) struct Finder<'a> {
 }
 
 /// The most candidates for one value.
-const MAX_CANDIDATES: usize = 8;
+const MAX_CANDIDATES: usize = 14;
 
 /// The least score with which a candidate is looked at.
-const MIN_SCORE: f64 = 1.0;
+const MIN_SCORE: f64 = 0.5;
 
 impl<'a> Finder<'a> {
     pub(crate) fn new(
@@ -75,7 +75,7 @@ impl<'a> Finder<'a> {
         let mut found: BTreeMap<ValuePath, Candidate> = BTreeMap::new();
         for (other, others) in &self.paths {
             let similarity = self.vocabulary.similarity(&words, others);
-            if similarity > 0.25 && other != path {
+            if similarity > 0.12 && other != path {
                 let candidate = entry(&mut found, other);
                 candidate.score += 3.0 * similarity;
                 if similarity > 0.6 {
@@ -91,13 +91,17 @@ impl<'a> Finder<'a> {
             }
         }
         self.add_mentions(path, &mut found);
-        let mut found: Vec<Candidate> = found.into_values().filter(|found| found.score > 0.5).collect();
+        let mut found: Vec<Candidate> = found.into_values().filter(|found| found.score > 0.3).collect();
         for candidate in &mut found {
             self.weigh(path, value, taken, candidate);
         }
         found.retain(|candidate| candidate.score >= MIN_SCORE);
         found.sort_by(|left, right| {
-            right.score.total_cmp(&left.score).then(left.order.cmp(&right.order)).then_with(|| left.path.cmp(&right.path))
+            right
+                .score
+                .total_cmp(&left.score)
+                .then(left.order.cmp(&right.order))
+                .then_with(|| left.path.cmp(&right.path))
         });
         found.truncate(MAX_CANDIDATES);
         found
@@ -106,7 +110,10 @@ impl<'a> Finder<'a> {
     /// What texts say about a value, without its replacements.
     pub(crate) fn removal(&self, path: &ValuePath) -> Option<Mention> {
         let mentions = self.documents.mentions(path, &|_| Vec::new());
-        mentions.into_iter().filter(|mention| mention.weight > 0.2).max_by(|a, b| a.weight.total_cmp(&b.weight))
+        mentions
+            .into_iter()
+            .filter(|mention| mention.weight > 0.2)
+            .max_by(|a, b| a.weight.total_cmp(&b.weight))
     }
 
     /// Whether texts or templates say that a value that is still read has moved.
@@ -194,6 +201,9 @@ impl<'a> Finder<'a> {
         if path.last_key() == candidate.path.last_key() {
             candidate.score += 0.4;
         }
+        if path.parent() == candidate.path.parent() {
+            candidate.score += 0.5;
+        }
         if !self.old.reads(&candidate.path) {
             candidate.score += 0.6;
             candidate.evidence.push("only the new chart has it".to_owned());
@@ -234,7 +244,8 @@ pub(crate) fn fits(value: &Node, default: &Node) -> bool {
 fn value_paths(side: &Side<'_>) -> BTreeSet<ValuePath> {
     let mut paths = BTreeSet::new();
     visit(&side.defaults, &ValuePath::root(), &mut |path, _| {
-        let is_copy = path.segments().iter().skip(1).any(|at| matches!(at, Segment::Key(key) if *key == "global"));
+        let is_copy =
+            path.segments().iter().skip(1).any(|at| matches!(at, Segment::Key(key) if *key == "global"));
         if is_copy {
             return false;
         }

@@ -57,7 +57,8 @@ pub fn check(request: &Request<'_>) -> Result<Report, Error> {
     let mut found = values.check();
     let known: BTreeSet<String> = found.findings.iter().map(|finding| finding.subject.clone()).collect();
     found.findings.extend(changed_types(request.user, &old, &new, &known));
-    let moves = moves::confirmed(request.user, &old, &new, (&found.proven, &found.assumed), &mut found.findings);
+    let moves =
+        moves::confirmed(request.user, &old, &new, (&found.proven, &found.assumed), &mut found.findings);
     let migrated = moves::migrated(request.user, &moves);
     let before = old.render(request.user).map_err(Error::OldRender)?;
     found.findings.extend(requirements::check(request, &old, &new, &migrated, &before));
@@ -89,14 +90,16 @@ fn limits(old: &Side<'_>, new: &Side<'_>) -> Vec<Finding> {
         |message: &str| Finding::new(FindingKind::Undecided, Severity::Warning, new.chart.name(), message);
     let mut findings = Vec::new();
     if new.uses.incomplete || old.uses.incomplete {
-        findings.push(undecided("some templates take too long to analyse, so more values may be unread or read"));
+        findings
+            .push(undecided("some templates take too long to analyse, so more values may be unread or read"));
     }
     if ext::has_scripts(new.chart) {
         findings.push(undecided("the chart has scripts, which may read and change any value"));
     }
     for (side, which) in [(old, "old"), (new, "new")] {
         if let Err(name) = pintle_values::missing_dependencies(side.chart) {
-            let message = format!("the {which} chart lacks dependencies, whose values were not compared: {name}");
+            let message =
+                format!("the {which} chart lacks dependencies, whose values were not compared: {name}");
             findings.push(undecided(&message));
         }
     }

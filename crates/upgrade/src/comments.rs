@@ -79,7 +79,10 @@ impl Comments {
             Some((name, about)) => {
                 if let Ok(path) = name.parse::<ValuePath>() {
                     let path = crate::value_tree::joined(at, path.segments());
-                    self.words.insert(path, words(about.trim_start_matches(|at| at != ']').trim_start_matches(']')));
+                    self.words.insert(
+                        path,
+                        words(about.trim_start_matches(|at| at != ']').trim_start_matches(']')),
+                    );
                     if !about.contains(']')
                         && let Ok(path) = name.parse::<ValuePath>()
                     {

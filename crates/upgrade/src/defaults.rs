@@ -23,12 +23,7 @@ struct Change {
 }
 
 /// Compares the defaults of both charts.
-pub(crate) fn check(
-    user: &Map<Node>,
-    migrated: &Map<Node>,
-    old: &Side<'_>,
-    new: &Side<'_>,
-) -> Vec<Finding> {
+pub(crate) fn check(user: &Map<Node>, migrated: &Map<Node>, old: &Side<'_>, new: &Side<'_>) -> Vec<Finding> {
     let changes = changes(old, new);
     let is_set = |change: &Change| {
         // A map of the user where there was none is the new form already.
@@ -37,7 +32,8 @@ pub(crate) fn check(
         set(user) || set(migrated) || is_below_scalar(&change.path, migrated)
     };
     let (overridden, open): (Vec<Change>, Vec<Change>) = changes.into_iter().partition(is_set);
-    let mut findings: Vec<Finding> = overridden.iter().map(|change| finding(change, Severity::Info, &[])).collect();
+    let mut findings: Vec<Finding> =
+        overridden.iter().map(|change| finding(change, Severity::Info, &[])).collect();
     for finding in &mut findings {
         finding.message.push_str("; yours stays");
     }
@@ -67,7 +63,9 @@ fn finding(change: &Change, severity: Severity, objects: &[String]) -> Finding {
         _ => FindingKind::ChangedType,
     };
     let message = match kind {
-        FindingKind::ChangedType => format!("the default changes from {} {before} to {} {after}", kinds.0, kinds.1),
+        FindingKind::ChangedType => {
+            format!("the default changes from {} {before} to {} {after}", kinds.0, kinds.1)
+        }
         _ => format!("the default changes from {before} to {after}"),
     };
     Finding::new(kind, severity, change.path.to_string(), message).about(objects.iter().cloned())
@@ -101,7 +99,8 @@ fn is_below_scalar(path: &ValuePath, user: &Map<Node>) -> bool {
 fn changes(old: &Side<'_>, new: &Side<'_>) -> Vec<Change> {
     let mut found = Vec::new();
     visit(&old.defaults, &ValuePath::root(), &mut |path, before| {
-        let is_copy = path.segments().iter().skip(1).any(|at| matches!(at, Segment::Key(key) if *key == "global"));
+        let is_copy =
+            path.segments().iter().skip(1).any(|at| matches!(at, Segment::Key(key) if *key == "global"));
         let Some(after) = path.find(&new.defaults).filter(|_| !is_copy) else { return false };
         if before == after {
             return false;
@@ -122,7 +121,8 @@ fn reached(migrated: &Map<Node>, new: &Side<'_>, changes: &[Change]) -> Vec<Opti
     let mut found = vec![None; changes.len()];
     let Ok(base) = new.render(migrated) else { return found };
     let mut budget = MAX_RENDERS;
-    let mut waiting: Vec<(usize, usize)> = if changes.is_empty() { Vec::new() } else { vec![(0, changes.len())] };
+    let mut waiting: Vec<(usize, usize)> =
+        if changes.is_empty() { Vec::new() } else { vec![(0, changes.len())] };
     while let Some((from, to)) = waiting.pop() {
         if budget == 0 {
             break;

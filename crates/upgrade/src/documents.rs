@@ -129,7 +129,8 @@ fn add_replacements(
         }
         for new in resolve(name) {
             let is_below = ["under", "below", "into", "inside", "within", "section"];
-            if let Some(key) = path.last_key().filter(|_| is_below.iter().any(|word| between.contains(word))) {
+            if let Some(key) = path.last_key().filter(|_| is_below.iter().any(|word| between.contains(word)))
+            {
                 // `volumePermissions` moved under `defaultInitContainers`.
                 let below = new.key(key.clone());
                 found.push(Mention { at: line.at.clone(), new: Some(below), weight: 0.9 * base * weight });
@@ -149,7 +150,18 @@ fn relation(between: &str, after: &str, forward: bool, apart: usize) -> f64 {
     let has = |words: &[&str]| words.iter().any(|word| between.contains(word));
     let near = if apart == 1 { 1.0 } else { 0.6 };
     if forward {
-        if has(&["rename", "moved", "changed to", "replaced by", "replaced with", "->", "=>", "→", "in favo", "now "]) {
+        if has(&[
+            "rename",
+            "moved",
+            "changed to",
+            "replaced by",
+            "replaced with",
+            "->",
+            "=>",
+            "→",
+            "in favo",
+            "now ",
+        ]) {
             return near;
         }
         if has(&[" to ", "to the", "instead", " use ", "become", "new ", "by "]) {
@@ -157,7 +169,8 @@ fn relation(between: &str, after: &str, forward: bool, apart: usize) -> f64 {
         }
         if has(&["|"]) {
             // The next cell of a table: more than prose if it begins with the name.
-            let is_cell = between.chars().skip_while(|at| !matches!(at, '`' | '|')).all(|at| " |`".contains(at));
+            let is_cell =
+                between.chars().skip_while(|at| !matches!(at, '`' | '|')).all(|at| " |`".contains(at));
             return if is_cell { 0.9 } else { 0.3 * near };
         }
         let later = ["instead", "replace", "rename"].iter().any(|word| after.contains(word));
@@ -196,7 +209,8 @@ fn means(name: &str, shown: &str, depth: usize) -> Option<f64> {
 
 /// A word that no prose has.
 fn is_distinctive(name: &str) -> bool {
-    name.len() > 5 && name.chars().skip(1).any(|letter| letter.is_uppercase() || matches!(letter, '_' | '-' | '.'))
+    name.len() > 5
+        && name.chars().skip(1).any(|letter| letter.is_uppercase() || matches!(letter, '_' | '-' | '.'))
 }
 
 fn last_key(name: &str) -> &str {
@@ -207,7 +221,8 @@ fn last_key(name: &str) -> &str {
 fn names(line: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut start = None;
-    let is_part = |letter: char| letter.is_alphanumeric() || matches!(letter, '.' | '_' | '-' | '[' | ']' | '*');
+    let is_part =
+        |letter: char| letter.is_alphanumeric() || matches!(letter, '.' | '_' | '-' | '[' | ']' | '*');
     for (at, letter) in line.char_indices().chain([(line.len(), ' ')]) {
         match (start, is_part(letter)) {
             (None, true) => start = Some(at),
@@ -247,13 +262,18 @@ fn texts(chart: &Chart) -> Vec<(String, String)> {
         let text = file.data.text();
         let text = text.to_str_lossy();
         let about = |line: &str| {
-            file.name.ends_with("NOTES.txt") || line.contains("fail ") || line.to_ascii_lowercase().contains("deprecat")
+            file.name.ends_with("NOTES.txt")
+                || line.contains("fail ")
+                || line.to_ascii_lowercase().contains("deprecat")
         };
         found.push((file.name.clone(), only(&limited(&text), &about)));
     }
     if let Some(values) = chart.values_text() {
         let text = String::from_utf8_lossy(values);
-        found.push(("values.yaml".to_owned(), only(&limited(&text), &|line| line.trim_start().starts_with('#'))));
+        found.push((
+            "values.yaml".to_owned(),
+            only(&limited(&text), &|line| line.trim_start().starts_with('#')),
+        ));
     }
     found
 }

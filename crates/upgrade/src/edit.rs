@@ -16,7 +16,8 @@ const PARKED: &str = "pintle-moving";
 /// When the text is not a map of values, or cannot be edited.
 pub fn migrate(text: &[u8], moves: &[Rename]) -> Result<Option<Vec<u8>>, Error> {
     let values = pintle_yaml::read_map(text).map_err(|error| Error::Edit(error.to_string()))?;
-    let own: Vec<Rename> = moves.iter().filter(|rename| rename.from.find(&values).is_some()).cloned().collect();
+    let own: Vec<Rename> =
+        moves.iter().filter(|rename| rename.from.find(&values).is_some()).cloned().collect();
     if own.is_empty() {
         return Ok(None);
     }
@@ -173,7 +174,8 @@ fn inserted(text: &[u8], path: &ValuePath, block: &Block) -> Option<Vec<u8>> {
         node = next.value;
         depth += 1;
     }
-    let is_empty_text = depth == 0 && node.kind() != Kind::Mapping && text.iter().all(|&byte| byte.is_ascii_whitespace());
+    let is_empty_text =
+        depth == 0 && node.kind() != Kind::Mapping && text.iter().all(|&byte| byte.is_ascii_whitespace());
     if node.is_flow() || (node.kind() != Kind::Mapping && !is_empty_text) {
         return None;
     }
@@ -319,6 +321,9 @@ mod tests {
 
     #[test]
     fn a_value_can_move_below_itself() {
-        assert_eq!(edited("a: 1\nmount: true\n", &[("mount", "mount.enabled")]), "a: 1\nmount:\n  enabled: true\n");
+        assert_eq!(
+            edited("a: 1\nmount: true\n", &[("mount", "mount.enabled")]),
+            "a: 1\nmount:\n  enabled: true\n"
+        );
     }
 }

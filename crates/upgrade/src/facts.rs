@@ -121,7 +121,8 @@ pub(crate) fn objects(render: &Render) -> BTreeMap<String, (String, Object)> {
 /// `Kind/name`, with the namespace before the name if it is not that of the release, and the group of custom resources behind
 /// the kind.
 fn name_of(id: &ObjectId, namespace: &str) -> String {
-    let group = if id.group.is_empty() || is_built_in(&id.group) { String::new() } else { format!(".{}", id.group) };
+    let group =
+        if id.group.is_empty() || is_built_in(&id.group) { String::new() } else { format!(".{}", id.group) };
     let is_own = id.namespace.is_empty() || id.namespace == namespace;
     let namespace = if is_own { String::new() } else { format!("{}/", id.namespace) };
     format!("{}{group}/{namespace}{}", id.kind, id.name)
@@ -141,7 +142,17 @@ struct Collector<'f> {
 
 /// Keys that tell items of a list apart, best first.
 const ITEM_KEYS: [&str; 12] = [
-    "name", "key", "mountPath", "host", "path", "containerPort", "port", "ip", "topologyKey", "alert", "record",
+    "name",
+    "key",
+    "mountPath",
+    "host",
+    "path",
+    "containerPort",
+    "port",
+    "ip",
+    "topologyKey",
+    "alert",
+    "record",
     "secretName",
 ];
 
@@ -180,7 +191,8 @@ impl Collector<'_> {
         for (index, item) in items.iter().enumerate() {
             match item {
                 Node::Map(map) => {
-                    let name = ITEM_KEYS.iter().find_map(|key| Some(format!("{key}={}", scalar_of(map.get(key)?)?)));
+                    let name =
+                        ITEM_KEYS.iter().find_map(|key| Some(format!("{key}={}", scalar_of(map.get(key)?)?)));
                     let name = name.unwrap_or_else(|| index.to_string());
                     self.node(item, &format!("{field}[{name}]"), depth + 1);
                 }

@@ -153,9 +153,10 @@ fn fails(line: &str) -> bool {
 pub(crate) fn source(chart: &Chart, path: &str) -> Option<String> {
     let rest = path.strip_prefix(chart.name())?.strip_prefix('/')?;
     if let Some(below) = rest.strip_prefix("charts/") {
-        let subchart = chart.subcharts.iter().find(|subchart| {
-            below.strip_prefix(subchart.name()).is_some_and(|rest| rest.starts_with('/'))
-        })?;
+        let subchart = chart
+            .subcharts
+            .iter()
+            .find(|subchart| below.strip_prefix(subchart.name()).is_some_and(|rest| rest.starts_with('/')))?;
         return source(subchart, below);
     }
     let file = chart.templates.iter().find(|file| file.name == rest)?;

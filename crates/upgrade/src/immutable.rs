@@ -38,7 +38,9 @@ fn rule(kind: &str) -> Option<Rule> {
             &["spec", "managedBy"],
         ]),
         "PersistentVolumeClaim" => Rule::SpecExcept(&["resources", "volumeAttributesClassName"]),
-        "PersistentVolume" => Rule::Fields(&[&["spec", "volumeMode"], &["spec", "csi"], &["spec", "hostPath"]]),
+        "PersistentVolume" => {
+            Rule::Fields(&[&["spec", "volumeMode"], &["spec", "csi"], &["spec", "hostPath"]])
+        }
         "RoleBinding" | "ClusterRoleBinding" => Rule::Fields(&[&["roleRef"]]),
         "StorageClass" => {
             Rule::Fields(&[&["provisioner"], &["parameters"], &["reclaimPolicy"], &["volumeBindingMode"]])
@@ -48,7 +50,9 @@ fn rule(kind: &str) -> Option<Rule> {
         "RuntimeClass" => Rule::Fields(&[&["handler"]]),
         "Secret" => Rule::Fields(&[&["type"]]),
         "Service" => Rule::Fields(&[&["spec", "clusterIP"]]),
-        "CustomResourceDefinition" => Rule::Fields(&[&["spec", "group"], &["spec", "scope"], &["spec", "names", "kind"]]),
+        "CustomResourceDefinition" => {
+            Rule::Fields(&[&["spec", "group"], &["spec", "scope"], &["spec", "names", "kind"]])
+        }
         _ => return None,
     })
 }
@@ -66,14 +70,18 @@ pub(crate) fn changes(name: &str, old: &Object, new: &Object) -> Vec<Finding> {
     let is_fixed = |object: &Object| object.at(&["immutable"]).and_then(Node::as_bool) == Some(true);
     if matches!(new.kind(), "ConfigMap" | "Secret") && is_fixed(old) {
         let parts = ["data", "binaryData", "stringData"];
-        fields.extend(parts.iter().filter(|key| old.at(&[**key]) != new.at(&[**key])).map(|key| (*key).to_owned()));
+        fields.extend(
+            parts.iter().filter(|key| old.at(&[**key]) != new.at(&[**key])).map(|key| (*key).to_owned()),
+        );
     }
     // A hook is deleted and created again by default.
     if new.annotation("helm.sh/hook").is_some() {
         return Vec::new();
     }
     let finding = |field: String| {
-        let message = format!("{field} of {name} is immutable and differs: the upgrade fails unless the object is deleted first");
+        let message = format!(
+            "{field} of {name} is immutable and differs: the upgrade fails unless the object is deleted first"
+        );
         Finding::new(FindingKind::ImmutableField, Severity::Error, format!("{name} {field}"), message)
     };
     fields.into_iter().map(finding).collect()
@@ -86,8 +94,8 @@ fn differs(old: Option<&Node>, new: Option<&Node>, kind: &str, field: &[&str]) -
         (None, Some(Node::Str(text))) if kind == "Service" => text.to_str_lossy() == "None",
         (Some(Node::Str(text)), None) if kind == "Service" => text.to_str_lossy() == "None",
         (Some(_), None) | (None, Some(_)) => {
-            kind == "StorageClass" && field == ["parameters"] || matches!(field, ["spec", "selector" | "template"] | ["roleRef"])
-                && kind != "Job"
+            kind == "StorageClass" && field == ["parameters"]
+                || matches!(field, ["spec", "selector" | "template"] | ["roleRef"]) && kind != "Job"
         }
         (None, None) => false,
     }

@@ -34,7 +34,8 @@ pub(crate) fn unread(user: &Map<Node>, old: &Side<'_>, new: &Side<'_>) -> Vec<Un
             return true;
         }
         let whole = outermost_whole(path, old).filter(|whole| whole != path);
-        let Some((whole, value)) = whole.and_then(|whole| Some((whole.clone(), whole.find(user)?.clone()))) else {
+        let Some((whole, value)) = whole.and_then(|whole| Some((whole.clone(), whole.find(user)?.clone())))
+        else {
             found.push(Unread { path: path.clone(), parts: Vec::new(), units: units(path, node, old) });
             return false;
         };
@@ -58,7 +59,11 @@ fn outermost_whole(path: &ValuePath, side: &Side<'_>) -> Option<ValuePath> {
 }
 
 /// The fields of items of lists that the old chart reads and the new one does not, as in `hosts[*].name`.
-pub(crate) fn unread_item_fields(user: &Map<Node>, old: &Side<'_>, new: &Side<'_>) -> Vec<(ValuePath, String)> {
+pub(crate) fn unread_item_fields(
+    user: &Map<Node>,
+    old: &Side<'_>,
+    new: &Side<'_>,
+) -> Vec<(ValuePath, String)> {
     let mut found = Vec::new();
     visit(user, &ValuePath::root(), &mut |path, node| {
         if !new.reads(path) {

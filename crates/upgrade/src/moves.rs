@@ -66,13 +66,16 @@ fn contradicted(
 ) -> Option<Vec<ValuePath>> {
     let together: Vec<Rename> = moves.iter().chain(assumed).cloned().collect();
     let all = || Some(moves.iter().map(|rename| rename.from.clone()).collect());
-    let (Ok(before), Ok(after)) = (old.render(user), new.render(&migrated(user, &together))) else { return all() };
+    let (Ok(before), Ok(after)) = (old.render(user), new.render(&migrated(user, &together))) else {
+        return all();
+    };
     let mut wrong = Vec::new();
     for rename in moves {
         let mut without = user.clone();
         remove_at(&mut without, rename.from.segments());
         let rest: Vec<Rename> = together.iter().filter(|other| other.from != rename.from).cloned().collect();
-        let (Ok(old_rest), Ok(new_rest)) = (old.render(&without), new.render(&migrated(&without, &rest))) else {
+        let (Ok(old_rest), Ok(new_rest)) = (old.render(&without), new.render(&migrated(&without, &rest)))
+        else {
             wrong.push(rename.from.clone());
             continue;
         };

@@ -144,10 +144,11 @@ mod tests {
 
     #[test]
     fn the_nearest_name_is_the_one_that_shares_rare_words() {
-        let paths: Vec<ValuePath> = ["web.image", "web.replicas", "web.adminPassword", "db.password", "db.image"]
-            .iter()
-            .map(|text| text.parse().expect("a path"))
-            .collect();
+        let paths: Vec<ValuePath> =
+            ["web.image", "web.replicas", "web.adminPassword", "db.password", "db.image"]
+                .iter()
+                .map(|text| text.parse().expect("a path"))
+                .collect();
         let vocabulary = Vocabulary::new(&paths);
         let wanted = Words::of(&"webAdminPassword".parse().expect("a path"));
         let best = paths.iter().max_by(|left, right| {

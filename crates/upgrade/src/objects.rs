@@ -40,7 +40,8 @@ fn is_hook(object: &Object) -> bool {
 /// Objects that are gone. One of the same kind that is new and nearly equal is the same with another name.
 fn lost(olds: &Objects, news: &Objects) -> Vec<Finding> {
     let plain = |objects: &Objects, others: &Objects| -> Vec<String> {
-        let gone = objects.iter().filter(|(name, (_, object))| !is_hook(object) && !others.contains_key(*name));
+        let gone =
+            objects.iter().filter(|(name, (_, object))| !is_hook(object) && !others.contains_key(*name));
         gone.filter(|(_, (_, object))| object.kind() != "CustomResourceDefinition")
             .map(|(name, _)| name.clone())
             .collect()
@@ -84,7 +85,10 @@ fn likeness(path: &str, old: &Object, (other_path, new): &(String, Object)) -> f
         let mut facts = BTreeSet::new();
         facts::add_object(object, "", &mut facts);
         let name = object.name().to_owned();
-        facts.into_iter().map(|fact: Fact| (fact.field, fact.value.replace(&name, "@"))).collect::<BTreeSet<_>>()
+        facts
+            .into_iter()
+            .map(|fact: Fact| (fact.field, fact.value.replace(&name, "@")))
+            .collect::<BTreeSet<_>>()
     };
     let (old, new) = (facts(old), facts(new));
     let share = old.intersection(&new).count() as f64 / old.union(&new).count().max(1) as f64;
@@ -142,7 +146,9 @@ fn hooks(olds: &Objects, news: &Objects) -> Vec<Finding> {
         let after = new.annotation(HOOK);
         match (olds.get(name).map(|(_, old)| old.annotation(HOOK)), after) {
             (None, Some(events)) => add(name, format!("a new hook, which runs at {events}")),
-            (Some(None), Some(events)) => add(name, format!("this object becomes a hook, which runs at {events}")),
+            (Some(None), Some(events)) => {
+                add(name, format!("this object becomes a hook, which runs at {events}"))
+            }
             (Some(Some(_)), None) => add(name, "this hook becomes an ordinary object".to_owned()),
             (Some(Some(before)), Some(events)) if before != events => {
                 add(name, format!("this hook runs at {events} instead of {before}"));
@@ -161,7 +167,9 @@ fn hooks(olds: &Objects, news: &Objects) -> Vec<Finding> {
 /// CRDs that are gone or lose versions or fields, in `crds/` and in templates.
 fn definitions(request: &Request<'_>, olds: &Objects, news: &Objects) -> Vec<Finding> {
     let all = |chart: &Chart, objects: &Objects| -> BTreeMap<String, Object> {
-        let files = chart.crds().into_iter().flat_map(|crd| Object::read_readable(&crd.file.data.text().to_str_lossy().into_owned().into_bytes()));
+        let files = chart.crds().into_iter().flat_map(|crd| {
+            Object::read_readable(&crd.file.data.text().to_str_lossy().into_owned().into_bytes())
+        });
         let rendered = objects.values().map(|(_, object)| object.clone());
         let is_definition = |object: &Object| object.kind() == "CustomResourceDefinition";
         files.chain(rendered).filter(is_definition).map(|object| (object.name().to_owned(), object)).collect()
@@ -172,15 +180,24 @@ fn definitions(request: &Request<'_>, olds: &Objects, news: &Objects) -> Vec<Fin
         let Some(new) = after.get(&name) else {
             let is_rendered = olds.contains_key(&format!("CustomResourceDefinition/{name}"));
             let (severity, message) = match is_rendered {
-                true => (Severity::Error, "the new chart does not have this CRD: it is deleted, with all its objects"),
+                true => (
+                    Severity::Error,
+                    "the new chart does not have this CRD: it is deleted, with all its objects",
+                ),
                 false => (Severity::Warning, "the new chart does not have this CRD; it stays in the cluster"),
             };
             findings.push(Finding::new(FindingKind::RemovedCrd, severity, name, message));
             continue;
         };
         for version in lost_versions(&as_stored(&old), new) {
-            let message = format!("the new CRD does not have version {version}, in which objects may be stored");
-            findings.push(Finding::new(FindingKind::RemovedCrdVersion, Severity::Error, name.clone(), message));
+            let message =
+                format!("the new CRD does not have version {version}, in which objects may be stored");
+            findings.push(Finding::new(
+                FindingKind::RemovedCrdVersion,
+                Severity::Error,
+                name.clone(),
+                message,
+            ));
         }
         for field in lost_fields(&old, new) {
             let message = format!("objects of {name} may lose {}: {}", field.path_text(), field.why);

@@ -78,7 +78,9 @@ impl<'a> Prober<'a> {
     /// The difference that a value makes.
     fn effect(&self, paths: &[&ValuePath], value: &Node, switches: &[ValuePath]) -> Option<Effect> {
         let mut renders = self.renders.borrow_mut();
-        let base = renders.entry(switches.to_vec()).or_insert_with(|| self.side.render(&self.switched(switches)).ok());
+        let base = renders
+            .entry(switches.to_vec())
+            .or_insert_with(|| self.side.render(&self.switched(switches)).ok());
         let before = base.as_ref()?;
         let mut values = self.switched(switches);
         for path in paths {
@@ -127,7 +129,9 @@ fn conditions(chart: &Chart, path: &ValuePath) -> Vec<ValuePath> {
         for condition in dependency.condition.split(',').map(str::trim).filter(|text| !text.is_empty()) {
             found.push(condition.split('.').fold(at.clone(), |path, key| path.key(key)));
         }
-        let Some(next) = chart.subcharts.iter().find(|subchart| subchart.name() == dependency.name) else { break };
+        let Some(next) = chart.subcharts.iter().find(|subchart| subchart.name() == dependency.name) else {
+            break;
+        };
         at = at.key(key.clone());
         chart = next;
     }

@@ -80,7 +80,8 @@ fn strict_error(request: &Request<'_>, migrated: &Map<Node>) -> Option<String> {
 fn schema(request: &Request<'_>, old: &Side<'_>, new: &Side<'_>, migrated: &Map<Node>) -> Vec<Finding> {
     let error_of = |side: &Side<'_>, user: &Map<Node>| -> Option<String> {
         let mut log = Vec::new();
-        let chart = pintle_values::process_dependencies(side.chart.clone(), user, request.nulls, &mut log).ok()?;
+        let chart =
+            pintle_values::process_dependencies(side.chart.clone(), user, request.nulls, &mut log).ok()?;
         let load = &mut |location: &str| (request.load_schema)(location);
         pintle_values::render_values(&chart, user, request.nulls, SchemaCheck::Check, load, &mut log)
             .err()

@@ -72,7 +72,11 @@ impl Values<'_> {
         let kept = self.kept_units(&unread);
         let mut differing = self.differing(&kept);
         let listed: BTreeSet<ValuePath> = differing.iter().map(|unit| unit.path.clone()).collect();
-        differing.extend(kept.iter().filter(|unit| self.finder.may_have_moved(&unit.path) && !listed.contains(&unit.path)).cloned());
+        differing.extend(
+            kept.iter()
+                .filter(|unit| self.finder.may_have_moved(&unit.path) && !listed.contains(&unit.path))
+                .cloned(),
+        );
         let mut findings = ValueFindings::default();
         if differing.len() > MAX_SUSPECTS {
             let rest = differing.len() - MAX_SUSPECTS;
@@ -80,7 +84,9 @@ impl Values<'_> {
                 FindingKind::Undecided,
                 Severity::Warning,
                 differing[MAX_SUSPECTS].path.to_string(),
-                format!("{rest} more values were not compared one by one, because too many do something else"),
+                format!(
+                    "{rest} more values were not compared one by one, because too many do something else"
+                ),
             ));
             differing.truncate(MAX_SUSPECTS);
         }
@@ -168,7 +174,8 @@ impl Values<'_> {
         if unit.was_read && (!is_settled || self.finder.may_have_moved(&unit.path)) {
             let taken = |path: &ValuePath| path.find(self.user).is_some();
             let candidates = self.finder.candidates(&unit.path, &unit.value, &taken);
-            guesses = candidates.into_iter().map(|candidate| guess(candidate, probe.as_ref(), after)).collect();
+            guesses =
+                candidates.into_iter().map(|candidate| guess(candidate, probe.as_ref(), after)).collect();
             sort(&mut guesses);
             if let Some(probe) = &probe {
                 join(&mut guesses, probe, after);
@@ -185,8 +192,10 @@ impl Values<'_> {
         after: &Prober<'_>,
         kept: &[Unit],
     ) {
-        let targets: Vec<ValuePath> =
-            suspects.iter().filter_map(|suspect| Some(suspect.guesses.first()?.candidate.path.clone())).collect();
+        let targets: Vec<ValuePath> = suspects
+            .iter()
+            .filter_map(|suspect| Some(suspect.guesses.first()?.candidate.path.clone()))
+            .collect();
         for unit in kept {
             let is_known = suspects.iter().any(|suspect| suspect.unit.path == unit.path);
             if !is_known && targets.contains(&unit.path) {
@@ -237,7 +246,8 @@ impl Values<'_> {
             .flat_map(|probe| probe.effect.objects().into_iter().map(str::to_owned).collect::<Vec<_>>())
             .collect();
         let mut finding =
-            Finding::new(FindingKind::UnreadValue, Severity::Warning, path.to_string(), message).about(objects);
+            Finding::new(FindingKind::UnreadValue, Severity::Warning, path.to_string(), message)
+                .about(objects);
         for suspect in own {
             add_renames(suspect, &mut finding, proven);
         }
@@ -248,7 +258,8 @@ impl Values<'_> {
     fn check_of(&self, path: &ValuePath) -> Option<String> {
         let parts = crate::side::segments(path);
         let check = self.new.checks.iter().find(|check| {
-            check.path.len() <= parts.len() && check.path.iter().zip(&parts).all(|(left, right)| left == right)
+            check.path.len() <= parts.len()
+                && check.path.iter().zip(&parts).all(|(left, right)| left == right)
         })?;
         guard::message(&self.new.all, check)
     }
@@ -270,7 +281,7 @@ impl Values<'_> {
         // A value that only the new chart reads is in its place already, so the values are those of the new chart.
         let is_done = |best: &Guess| {
             let path = &best.candidate.path;
-            path.find(self.user).is_some() && !self.old.reads(path)
+            path.find(self.user).is_some() && (path.is_within(&suspect.unit.path) || !self.old.reads(path))
         };
         if best.is_some_and(is_done) {
             return None;
@@ -283,7 +294,9 @@ impl Values<'_> {
             return None;
         }
         let (severity, message) = match kept.share {
-            _ if kept.equal => (Severity::Info, "the new chart still honours this value, but names another place for it"),
+            _ if kept.equal => {
+                (Severity::Info, "the new chart still honours this value, but names another place for it")
+            }
             _ if moved => (Severity::Warning, "the new chart reads this value for something else"),
             0.0 => (Severity::Warning, "the new chart reads this value, but it reaches other fields or none"),
             _ => (Severity::Info, "the new chart does not do exactly the same with this value"),
@@ -308,7 +321,14 @@ impl Values<'_> {
 
 fn guess(candidate: Candidate, probe: Option<&Probe>, after: &Prober<'_>) -> Guess {
     let Some(probe) = probe else {
-        return Guess { score: candidate.score, candidate, equal: false, share: 0.0, switches: Vec::new(), also: Vec::new() };
+        return Guess {
+            score: candidate.score,
+            candidate,
+            equal: false,
+            share: 0.0,
+            switches: Vec::new(),
+            also: Vec::new(),
+        };
     };
     let effect = after.like(probe, &[&candidate.path]);
     let mut agreement = agreement(&probe.effect, &effect);
@@ -317,7 +337,9 @@ fn guess(candidate: Candidate, probe: Option<&Probe>, after: &Prober<'_>) -> Gue
     {
         // The value would have to be rewritten, so this is no proof.
         let probe = Probe { value: converted, ..probe.clone() };
-        agreement.share = agreement.share.max(self::agreement(&probe.effect, &after.like(&probe, &[&candidate.path])).share);
+        agreement.share = agreement
+            .share
+            .max(self::agreement(&probe.effect, &after.like(&probe, &[&candidate.path])).share);
     }
     let mut score = candidate.score;
     if agreement.equal {
@@ -355,17 +377,20 @@ fn join(guesses: &mut [Guess], probe: &Probe, after: &Prober<'_>) {
     if guesses.iter().any(|guess| guess.equal) {
         return;
     }
-    let partial: Vec<usize> = (0..guesses.len()).filter(|&index| guesses[index].share > 0.2).take(3).collect();
+    let partial: Vec<usize> =
+        (0..guesses.len()).filter(|&index| guesses[index].share > 0.2).take(3).collect();
     for (position, &first) in partial.iter().enumerate() {
         for &second in &partial[position + 1..] {
-            let (one, other) = (guesses[first].candidate.path.clone(), guesses[second].candidate.path.clone());
+            let (one, other) =
+                (guesses[first].candidate.path.clone(), guesses[second].candidate.path.clone());
             if one.is_within(&other) || other.is_within(&one) {
                 continue;
             }
             let agreement = agreement(&probe.effect, &after.like(probe, &[&one, &other]));
             if agreement.equal {
                 // A plain amount is what a container requests, so that comes first.
-                let (first, other) = if one.to_string().contains("limits") { (second, one) } else { (first, other) };
+                let (first, other) =
+                    if one.to_string().contains("limits") { (second, one) } else { (first, other) };
                 guesses[first].equal = true;
                 guesses[first].score += 4.0;
                 guesses[first].also = vec![other];
@@ -415,15 +440,16 @@ fn add_renames(suspect: &Suspect, finding: &mut Finding, proven: &mut Vec<Rename
         finding.unmoved.push(suspect.unit.path.clone());
     }
     let mut runner_up = suspect.guesses.iter().skip(1).filter(|guess| guess.equal);
-    let is_unique = runner_up.next().is_none_or(|other| {
-        suspect.guesses.first().is_some_and(|best| best.score - other.score > 0.75)
-    });
+    let is_unique = runner_up
+        .next()
+        .is_none_or(|other| suspect.guesses.first().is_some_and(|best| best.score - other.score > 0.75));
     let least = |index: usize| if index == 0 { MIN_FIRST } else { MIN_SHOWN };
     let shown = suspect.guesses.iter().enumerate().filter(|(index, guess)| guess.score >= least(*index));
     for (index, guess) in shown.take(3) {
         let mut evidence = guess.candidate.evidence.clone();
         evidence.dedup();
-        let verdict = if guess.equal && index == 0 && is_unique { Verdict::Proven } else { Verdict::Question };
+        let verdict =
+            if guess.equal && index == 0 && is_unique { Verdict::Proven } else { Verdict::Question };
         match (&suspect.probe, guess.equal) {
             (Some(probe), true) => evidence.insert(0, proof_text(probe, &guess.switches)),
             (Some(_), false) if guess.share > 0.0 => {

@@ -14,19 +14,28 @@ fn only(report: &Report, kind: FindingKind) -> (Severity, String, String) {
 #[test]
 fn changed_defaults_that_reach_an_object_are_told_from_others() {
     let env = TestEnv::default()
-        .both("templates/d.yaml", &deployment("", "        ports: [{name: {{ .Values.port }}, containerPort: 80}]\n", ""))
-        .both("templates/x.yaml", "{{ if .Values.off }}\nkind: X\nmetadata: {name: {{ .Values.unused }}}\n{{ end }}\n")
+        .both(
+            "templates/d.yaml",
+            &deployment("", "        ports: [{name: {{ .Values.port }}, containerPort: 80}]\n", ""),
+        )
+        .both(
+            "templates/x.yaml",
+            "{{ if .Values.off }}\nkind: X\nmetadata: {name: {{ .Values.unused }}}\n{{ end }}\n",
+        )
         .old("values.yaml", "port: web\nunused: a\noff: false\n")
         .new("values.yaml", "port: http-web\nunused: b\noff: false\n");
     let report = env.check();
     let found = of_kind(&report, FindingKind::ChangedDefault);
-    let shown: Vec<_> = found.iter().map(|found| (found.subject.as_str(), found.severity, found.objects.clone())).collect();
+    let shown: Vec<_> =
+        found.iter().map(|found| (found.subject.as_str(), found.severity, found.objects.clone())).collect();
     assert_eq!(
         shown,
         [("port", Severity::Warning, vec!["Deployment/web".to_owned()]), ("unused", Severity::Info, vec![])]
     );
     let report = env.user("port: mine\n").check();
-    assert!(of_kind(&report, FindingKind::ChangedDefault).iter().all(|found| found.severity == Severity::Info));
+    assert!(
+        of_kind(&report, FindingKind::ChangedDefault).iter().all(|found| found.severity == Severity::Info)
+    );
 }
 
 #[test]
@@ -48,7 +57,10 @@ fn required_values_fail_texts_and_schemas_are_errors() {
 fn a_render_that_fails_is_an_error_and_not_safe() {
     let env = TestEnv::default()
         .old("templates/a.yaml", "kind: ConfigMap\nmetadata: {name: a}\ndata: {a: '{{ .Values.list }}'}\n")
-        .new("templates/a.yaml", "kind: ConfigMap\nmetadata: {name: a}\ndata: {a: '{{ index .Values.list 5 }}'}\n")
+        .new(
+            "templates/a.yaml",
+            "kind: ConfigMap\nmetadata: {name: a}\ndata: {a: '{{ index .Values.list 5 }}'}\n",
+        )
         .user("list: [a]\n");
     assert_eq!(only(&env.check(), FindingKind::RenderError).0, Severity::Error);
 }
@@ -56,7 +68,8 @@ fn a_render_that_fails_is_an_error_and_not_safe() {
 #[test]
 fn a_kubernetes_version_that_is_not_supported_is_an_error() {
     let chart = |range: &str| format!("apiVersion: v2\nname: web\nversion: 1.0.0\nkubeVersion: '{range}'\n");
-    let env = TestEnv::default().old("Chart.yaml", &chart(">=1.20.0-0")).new("Chart.yaml", &chart(">=1.25.0-0"));
+    let env =
+        TestEnv::default().old("Chart.yaml", &chart(">=1.20.0-0")).new("Chart.yaml", &chart(">=1.25.0-0"));
     assert_eq!(only(&env.check(), FindingKind::KubeVersion).0, Severity::Info);
     let env = env.new("Chart.yaml", &chart(">=99.0.0-0"));
     assert_eq!(only(&env.check(), FindingKind::KubeVersion).0, Severity::Error);
@@ -69,7 +82,9 @@ fn immutable_fields_that_differ_are_errors() {
             "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {{name: db}}\nspec:\n  replicas: 1\n  serviceName: {name}\n  selector: {{matchLabels: {{app: {selector}}}}}\n  volumeClaimTemplates:\n  - metadata: {{name: data}}\n    spec: {{resources: {{requests: {{storage: {size}}}}}}}\n"
         )
     };
-    let binding = |role: &str| format!("kind: RoleBinding\nmetadata: {{name: b}}\nroleRef: {{kind: Role, name: {role}}}\n");
+    let binding = |role: &str| {
+        format!("kind: RoleBinding\nmetadata: {{name: b}}\nroleRef: {{kind: Role, name: {role}}}\n")
+    };
     let env = TestEnv::default()
         .old("templates/s.yaml", &set("a", "1Gi", "x"))
         .new("templates/s.yaml", &set("b", "2Gi", "x"))
@@ -86,11 +101,18 @@ fn immutable_fields_that_differ_are_errors() {
 
 #[test]
 fn objects_are_removed_renamed_and_added() {
-    let config = |name: &str, text: &str| format!("kind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{text: {text}, more: same, again: same}}\n");
+    let config = |name: &str, text: &str| {
+        format!(
+            "kind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{text: {text}, more: same, again: same}}\n"
+        )
+    };
     let env = TestEnv::default()
         .old("templates/a.yaml", &config("web-config", "x"))
         .new("templates/a.yaml", &config("web-settings", "x"))
-        .old("templates/p.yaml", "kind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {storageClassName: fast}\n")
+        .old(
+            "templates/p.yaml",
+            "kind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {storageClassName: fast}\n",
+        )
         .new("templates/s.yaml", "kind: Service\nmetadata: {name: fresh}\n");
     let report = env.check();
     let (severity, subject, message) = only(&report, FindingKind::RenamedObject);
@@ -122,7 +144,9 @@ fn definitions_that_lose_versions_or_fields_are_found() {
 
 #[test]
 fn hooks_and_major_image_steps_are_found() {
-    let job = |events: &str| format!("kind: Job\nmetadata: {{name: migrate, annotations: {{helm.sh/hook: {events}}}}}\n");
+    let job = |events: &str| {
+        format!("kind: Job\nmetadata: {{name: migrate, annotations: {{helm.sh/hook: {events}}}}}\n")
+    };
     let env = TestEnv::default()
         .old("templates/j.yaml", &job("pre-install"))
         .new("templates/j.yaml", &job("pre-upgrade"))

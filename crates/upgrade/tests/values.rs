@@ -40,7 +40,10 @@ fn a_value_without_a_successor_is_reported_and_nothing_is_proposed_as_proven() {
     let env = TestEnv::default()
         .old("values.yaml", "debug: {flag: a}\nlevel: info\n")
         .new("values.yaml", "level: info\n")
-        .old("templates/d.yaml", &deployment("", "        args: [{{ .Values.debug.flag }}, {{ .Values.level }}]\n", ""))
+        .old(
+            "templates/d.yaml",
+            &deployment("", "        args: [{{ .Values.debug.flag }}, {{ .Values.level }}]\n", ""),
+        )
         .new("templates/d.yaml", &deployment("", "        args: [{{ .Values.level }}]\n", ""))
         .user("debug: {flag: b}\n");
     let report = env.check();
@@ -53,7 +56,9 @@ fn a_value_without_a_successor_is_reported_and_nothing_is_proposed_as_proven() {
 #[test]
 fn names_that_are_not_similar_are_found_by_what_templates_read_in_their_place() {
     let secret = |user: &str, password: &str| {
-        format!("kind: Secret\nmetadata: {{name: s}}\nstringData:\n  user: {{{{ .Values.{user} }}}}\n  password: {{{{ .Values.{password} }}}}\n")
+        format!(
+            "kind: Secret\nmetadata: {{name: s}}\nstringData:\n  user: {{{{ .Values.{user} }}}}\n  password: {{{{ .Values.{password} }}}}\n"
+        )
     };
     let env = TestEnv::default()
         .old("values.yaml", "accessKey: {password: ''}\nsecretKey: {password: ''}\n")
@@ -72,9 +77,12 @@ fn names_that_are_not_similar_are_found_by_what_templates_read_in_their_place() 
 #[test]
 fn a_value_that_moves_into_a_subchart_is_found() {
     let monitor = |value: &str| {
-        format!("kind: ServiceMonitor\nmetadata: {{name: exporter}}\nspec: {{jobLabel: '{{{{ .Values.{value} }}}}'}}\n")
+        format!(
+            "kind: ServiceMonitor\nmetadata: {{name: exporter}}\nspec: {{jobLabel: '{{{{ .Values.{value} }}}}'}}\n"
+        )
     };
-    let chart = "apiVersion: v2\nname: web\nversion: 1.0.0\ndependencies:\n- {name: node-exporter, version: 1.0.0}\n";
+    let chart =
+        "apiVersion: v2\nname: web\nversion: 1.0.0\ndependencies:\n- {name: node-exporter, version: 1.0.0}\n";
     let env = TestEnv::default()
         .both("Chart.yaml", chart)
         .both("charts/node-exporter/Chart.yaml", "apiVersion: v2\nname: node-exporter\nversion: 1.0.0\n")
@@ -132,7 +140,9 @@ fn a_name_that_lives_on_with_another_meaning_is_found() {
 #[test]
 fn values_that_change_places_are_moved_together() {
     let config = |global: &str, tenant: &str| {
-        format!("kind: ConfigMap\nmetadata: {{name: c}}\ndata:\n  global: {{{{ .Values.{global} | quote }}}}\n  tenant: {{{{ .Values.{tenant} | quote }}}}\n")
+        format!(
+            "kind: ConfigMap\nmetadata: {{name: c}}\ndata:\n  global: {{{{ .Values.{global} | quote }}}}\n  tenant: {{{{ .Values.{tenant} | quote }}}}\n"
+        )
     };
     let env = TestEnv::default()
         .old("values.yaml", "global_overrides: a\noverrides: b\n")
@@ -175,17 +185,27 @@ fn a_key_that_became_two_is_written_to_both() {
 fn an_old_key_that_a_helper_still_honours_is_not_without_effect() {
     let env = replicas()
         .new("templates/d.yaml", &deployment("  replicas: {{ include \"web.replicas\" . }}\n", "", ""))
-        .new("templates/_h.tpl", "{{ define \"web.replicas\" }}{{ .Values.replicas | default .Values.replicaCount }}{{ end }}")
+        .new(
+            "templates/_h.tpl",
+            "{{ define \"web.replicas\" }}{{ .Values.replicas | default .Values.replicaCount }}{{ end }}",
+        )
         .user("replicas: 3\n");
     let report = env.check();
-    assert!(of_kind(&report, FindingKind::UnreadValue).is_empty() && !report.needs_action(), "{:?}", report.findings);
+    assert!(
+        of_kind(&report, FindingKind::UnreadValue).is_empty() && !report.needs_action(),
+        "{:?}",
+        report.findings
+    );
 }
 
 #[test]
 fn an_old_key_that_only_leads_to_fail_is_unread() {
     let env = replicas()
         .new("templates/_check.tpl", "{{ define \"x\" }}{{ end }}")
-        .new("templates/check.yaml", "{{- if .Values.replicas }}\n{{- fail \"replicas was renamed to replicaCount\" }}\n{{- end }}\n")
+        .new(
+            "templates/check.yaml",
+            "{{- if .Values.replicas }}\n{{- fail \"replicas was renamed to replicaCount\" }}\n{{- end }}\n",
+        )
         .user("replicas: 3\n");
     let report = env.check();
     assert_proven(&report, "replicas", "replicaCount");
@@ -230,12 +250,19 @@ fn texts_alone_make_a_question_and_decide_between_equals() {
     assert_eq!((rename.to.to_string().as_str(), rename.verdict), ("beta.value", Verdict::Question));
     assert!(rename.evidence.iter().any(|line| line.contains("README.md:3")), "{rename:?}");
     assert!(report.moves.is_empty(), "what renders differently is not written");
-    assert!(guess(&env.without_documents().check(), "first").is_none_or(|rename| rename.verdict == Verdict::Question));
+    assert!(
+        guess(&env.without_documents().check(), "first")
+            .is_none_or(|rename| rename.verdict == Verdict::Question)
+    );
 }
 
 #[test]
 fn fields_of_items_that_nothing_reads_are_found() {
-    let hosts = |field: &str| format!("kind: Ingress\nmetadata: {{name: i}}\nspec:\n  rules:\n  {{{{- range .Values.hosts }}}}\n  - host: {{{{ .{field} }}}}\n  {{{{- end }}}}\n");
+    let hosts = |field: &str| {
+        format!(
+            "kind: Ingress\nmetadata: {{name: i}}\nspec:\n  rules:\n  {{{{- range .Values.hosts }}}}\n  - host: {{{{ .{field} }}}}\n  {{{{- end }}}}\n"
+        )
+    };
     let env = TestEnv::default()
         .both("values.yaml", "hosts: []\n")
         .old("templates/i.yaml", &hosts("name"))

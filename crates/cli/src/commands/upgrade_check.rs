@@ -60,7 +60,10 @@ static OWN: &[Flag] = &[
     Flag::text(names::FROM, "the chart to upgrade from: a directory, an archive, a version, or git:REF"),
     Flag::switch(names::WRITE, "move proven values in the files of -f"),
     Flag::switch(names::REHEARSE, "upgrade from the old to the new chart in a new embedded cluster"),
-    Flag::switch(names::SKIP_DOCUMENTS, "do not search the README and other texts of the new chart for hints"),
+    Flag::switch(
+        names::SKIP_DOCUMENTS,
+        "do not search the README and other texts of the new chart for hints",
+    ),
     Flag::text(names::OUTPUT, "the format: text, json or yaml")
         .short('o')
         .or("text")
@@ -121,7 +124,9 @@ fn operands(invocation: &Invocation<'_>) -> Result<(Option<String>, String), Fai
         }
         [chart] => Ok((None, chart.clone())),
         [release, chart] => Ok((Some(release.clone()), chart.clone())),
-        _ => Err(Failure::usage("there are more than two operands").hint("give at most a release and a chart")),
+        _ => {
+            Err(Failure::usage("there are more than two operands").hint("give at most a release and a chart"))
+        }
     }
 }
 
@@ -148,7 +153,13 @@ fn input(
         let name = invocation.flags.text(names::RELEASE).to_owned();
         let namespace = kubeconfig::namespace(&invocation.flags, invocation.environment);
         let path = previous.unwrap_or(Path::new(""));
-        return Ok(ChartInput::from_chart(path, &values, &name, &namespace, &mut Reporting::new(invocation.ui))?);
+        return Ok(ChartInput::from_chart(
+            path,
+            &values,
+            &name,
+            &namespace,
+            &mut Reporting::new(invocation.ui),
+        )?);
     };
     let connection = Connection::open(invocation)?;
     let at = pintle::release::VersionRef::Current;
@@ -164,14 +175,19 @@ fn input(
         None if ChartInput::lacks_subcharts(&version) => {
             let text = format!("the record of release {release} does not hold the subcharts of its chart");
             let about = &version.chart.metadata;
-            return Err(Failure::usage(text).hint(format!("give the chart: --from {}-{}.tgz", about.name, about.version)));
+            return Err(Failure::usage(text)
+                .hint(format!("give the chart: --from {}-{}.tgz", about.name, about.version)));
         }
         None => {}
     }
     Ok(input)
 }
 
-fn write(invocation: &mut Invocation<'_>, files: &[PathBuf], checked: &UpgradeChecked) -> Result<(), Failure> {
+fn write(
+    invocation: &mut Invocation<'_>,
+    files: &[PathBuf],
+    checked: &UpgradeChecked,
+) -> Result<(), Failure> {
     let moves = &checked.report.moves;
     let unwritten = moves.iter().filter(|rename| !output::is_in_files(files, &rename.from));
     let unwritten: Vec<String> = unwritten.map(|rename| rename.from.to_string()).collect();

@@ -89,11 +89,13 @@ fn target(request: &UpgradeCheckRequest) -> Target {
 /// # Errors
 /// When a file cannot be read, edited or written.
 pub fn write_renames(files: &[PathBuf], moves: &[Rename]) -> Result<Vec<PathBuf>> {
-    let failed = |action: &'static str, path: &Path, source| Error::File { action, path: path.to_owned(), source };
+    let failed =
+        |action: &'static str, path: &Path, source| Error::File { action, path: path.to_owned(), source };
     let mut edited = Vec::new();
     for path in files {
         let text = read_limited(path, MAX_TEXT).map_err(|source| failed("read", path, source))?;
-        let text = migrate(&text, moves).map_err(|error| Error::Input(format!("{}: {error}", path.display())))?;
+        let text =
+            migrate(&text, moves).map_err(|error| Error::Input(format!("{}: {error}", path.display())))?;
         edited.extend(text.map(|text| (path.clone(), text)));
     }
     for (path, text) in &edited {

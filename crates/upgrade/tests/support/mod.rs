@@ -84,10 +84,17 @@ impl TestEnv {
         let second = self.clone().user(&text).check();
         assert!(second.moves.is_empty(), "{:?}", second.moves);
         let is_value = |finding: &&Finding| {
-            matches!(finding.kind, FindingKind::UnreadValue | FindingKind::ChangedMeaning | FindingKind::ChangedType)
+            matches!(
+                finding.kind,
+                FindingKind::UnreadValue | FindingKind::ChangedMeaning | FindingKind::ChangedType
+            )
         };
-        let left: Vec<&Finding> =
-            second.findings.iter().filter(is_value).filter(|finding| finding.severity.name() != "info").collect();
+        let left: Vec<&Finding> = second
+            .findings
+            .iter()
+            .filter(is_value)
+            .filter(|finding| finding.severity.name() != "info")
+            .collect();
         assert!(left.is_empty(), "{left:?}");
         text
     }

@@ -59,7 +59,8 @@ fn text(report: &Report, verbose: bool) -> String {
     if errors + warnings == 0 {
         out.push_str("nothing has to be done");
     } else {
-        let counted = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
+        let counted =
+            |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
         out.push_str(&format!("{}, {}", counted(errors, "error"), counted(warnings, "warning")));
         match report.moves.len() {
             0 => {}
@@ -90,7 +91,8 @@ fn add_finding(out: &mut String, finding: &Finding) {
         if is_first {
             seen.push(&rename.from);
         }
-        let is_settled = finding.renames.iter().any(|other| other.from == rename.from && other.verdict == Verdict::Proven);
+        let is_settled =
+            finding.renames.iter().any(|other| other.from == rename.from && other.verdict == Verdict::Proven);
         if is_first || !is_settled {
             add_rename(out, rename, finding.subject != rename.from.to_string());
         }
@@ -120,10 +122,10 @@ fn record(report: &Report) -> Record {
         Record::default().with("name", chart.name.as_str()).with("version", chart.version.as_str())
     };
     let moved = |rename: &Rename| {
-        Record::default().with("from", rename.from.to_string()).with("to", rename.to.to_string()).with(
-            "also",
-            rename.also.iter().map(|path| Node::from(path.to_string())).collect::<Vec<_>>(),
-        )
+        Record::default()
+            .with("from", rename.from.to_string())
+            .with("to", rename.to.to_string())
+            .with("also", rename.also.iter().map(|path| Node::from(path.to_string())).collect::<Vec<_>>())
     };
     Record::default()
         .with_record("from", chart(&report.from))
