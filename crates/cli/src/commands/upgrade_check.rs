@@ -110,7 +110,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         false => checked.report.needs_action(),
     };
     if is_open || !is_rehearsed {
-        return Err(Failure::new(FailureKind::Changes, "the upgrade needs decisions or changes"));
+        return Err(Failure::new(FailureKind::Changes, ""));
     }
     Ok(())
 }
