@@ -22,8 +22,8 @@ fn changed_defaults_that_reach_an_object_are_told_from_others() {
             "templates/x.yaml",
             "{{ if .Values.off }}\nkind: X\nmetadata: {name: {{ .Values.unused }}}\n{{ end }}\n",
         )
-        .old("values.yaml", "port: web\nunused: a\noff: false\n")
-        .new("values.yaml", "port: http-web\nunused: b\noff: false\n");
+        .before("values.yaml", "port: web\nunused: a\noff: false\n")
+        .after("values.yaml", "port: http-web\nunused: b\noff: false\n");
     let report = env.check();
     let found = of_kind(&report, FindingKind::ChangedDefault);
     let shown: Vec<_> =
@@ -42,9 +42,9 @@ fn changed_defaults_that_reach_an_object_are_told_from_others() {
 fn required_values_fail_texts_and_schemas_are_errors() {
     let schema = "{\"properties\": {\"size\": {\"type\": \"integer\"}}}";
     let env = TestEnv::default()
-        .new("templates/a.yaml", "a: {{ required \"domain is required\" .Values.domain }}\n{{ if .Values.old }}{{ fail \"old is gone\" }}{{ end }}\n")
-        .old("templates/a.yaml", "kind: ConfigMap\nmetadata: {name: {{ .Values.old }}}\ndata: {size: '{{ .Values.size }}'}\n")
-        .new("values.schema.json", schema)
+        .after("templates/a.yaml", "a: {{ required \"domain is required\" .Values.domain }}\n{{ if .Values.old }}{{ fail \"old is gone\" }}{{ end }}\n")
+        .before("templates/a.yaml", "kind: ConfigMap\nmetadata: {name: {{ .Values.old }}}\ndata: {size: '{{ .Values.size }}'}\n")
+        .after("values.schema.json", schema)
         .user("old: x\nsize: big\n");
     let report = env.check();
     assert_eq!(only(&report, FindingKind::RequiredValue).1, "domain is required");
@@ -56,8 +56,8 @@ fn required_values_fail_texts_and_schemas_are_errors() {
 #[test]
 fn a_render_that_fails_is_an_error_and_not_safe() {
     let env = TestEnv::default()
-        .old("templates/a.yaml", "kind: ConfigMap\nmetadata: {name: a}\ndata: {a: '{{ .Values.list }}'}\n")
-        .new(
+        .before("templates/a.yaml", "kind: ConfigMap\nmetadata: {name: a}\ndata: {a: '{{ .Values.list }}'}\n")
+        .after(
             "templates/a.yaml",
             "kind: ConfigMap\nmetadata: {name: a}\ndata: {a: '{{ index .Values.list 5 }}'}\n",
         )
@@ -69,9 +69,9 @@ fn a_render_that_fails_is_an_error_and_not_safe() {
 fn a_kubernetes_version_that_is_not_supported_is_an_error() {
     let chart = |range: &str| format!("apiVersion: v2\nname: web\nversion: 1.0.0\nkubeVersion: '{range}'\n");
     let env =
-        TestEnv::default().old("Chart.yaml", &chart(">=1.20.0-0")).new("Chart.yaml", &chart(">=1.25.0-0"));
+        TestEnv::default().before("Chart.yaml", &chart(">=1.20.0-0")).after("Chart.yaml", &chart(">=1.25.0-0"));
     assert_eq!(only(&env.check(), FindingKind::KubeVersion).0, Severity::Info);
-    let env = env.new("Chart.yaml", &chart(">=99.0.0-0"));
+    let env = env.after("Chart.yaml", &chart(">=99.0.0-0"));
     assert_eq!(only(&env.check(), FindingKind::KubeVersion).0, Severity::Error);
 }
 
@@ -86,10 +86,10 @@ fn immutable_fields_that_differ_are_errors() {
         format!("kind: RoleBinding\nmetadata: {{name: b}}\nroleRef: {{kind: Role, name: {role}}}\n")
     };
     let env = TestEnv::default()
-        .old("templates/s.yaml", &set("a", "1Gi", "x"))
-        .new("templates/s.yaml", &set("b", "2Gi", "x"))
-        .old("templates/b.yaml", &binding("one"))
-        .new("templates/b.yaml", &binding("two"));
+        .before("templates/s.yaml", &set("a", "1Gi", "x"))
+        .after("templates/s.yaml", &set("b", "2Gi", "x"))
+        .before("templates/b.yaml", &binding("one"))
+        .after("templates/b.yaml", &binding("two"));
     let report = env.check();
     let subjects: Vec<&str> =
         of_kind(&report, FindingKind::ImmutableField).iter().map(|found| found.subject.as_str()).collect();
@@ -107,13 +107,13 @@ fn objects_are_removed_renamed_and_added() {
         )
     };
     let env = TestEnv::default()
-        .old("templates/a.yaml", &config("web-config", "x"))
-        .new("templates/a.yaml", &config("web-settings", "x"))
-        .old(
+        .before("templates/a.yaml", &config("web-config", "x"))
+        .after("templates/a.yaml", &config("web-settings", "x"))
+        .before(
             "templates/p.yaml",
             "kind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {storageClassName: fast}\n",
         )
-        .new("templates/s.yaml", "kind: Service\nmetadata: {name: fresh}\n");
+        .after("templates/s.yaml", "kind: Service\nmetadata: {name: fresh}\n");
     let report = env.check();
     let (severity, subject, message) = only(&report, FindingKind::RenamedObject);
     assert_eq!((severity, subject.as_str()), (Severity::Warning, "ConfigMap/web-config"));
@@ -131,11 +131,11 @@ fn definitions_that_lose_versions_or_fields_are_found() {
         )
     };
     let env = TestEnv::default()
-        .old("crds/a.yaml", &crd("xs.x.io", "v1alpha1", "a"))
-        .new("crds/a.yaml", &crd("xs.x.io", "v1", "a"))
-        .old("crds/b.yaml", &crd("ys.x.io", "v1", "a"))
-        .new("crds/b.yaml", &crd("ys.x.io", "v1", "b"))
-        .old("crds/c.yaml", &crd("zs.x.io", "v1", "a"));
+        .before("crds/a.yaml", &crd("xs.x.io", "v1alpha1", "a"))
+        .after("crds/a.yaml", &crd("xs.x.io", "v1", "a"))
+        .before("crds/b.yaml", &crd("ys.x.io", "v1", "a"))
+        .after("crds/b.yaml", &crd("ys.x.io", "v1", "b"))
+        .before("crds/c.yaml", &crd("zs.x.io", "v1", "a"));
     let report = env.check();
     assert_eq!(only(&report, FindingKind::RemovedCrdVersion).1, "xs.x.io");
     assert_eq!(only(&report, FindingKind::RemovedCrdField).1, "ys.x.io spec.a");
@@ -148,10 +148,10 @@ fn hooks_and_major_image_steps_are_found() {
         format!("kind: Job\nmetadata: {{name: migrate, annotations: {{helm.sh/hook: {events}}}}}\n")
     };
     let env = TestEnv::default()
-        .old("templates/j.yaml", &job("pre-install"))
-        .new("templates/j.yaml", &job("pre-upgrade"))
-        .old("templates/d.yaml", &deployment("", "", ""))
-        .new("templates/d.yaml", &deployment("", "", "").replace("nginx:1.25", "nginx:2.0"));
+        .before("templates/j.yaml", &job("pre-install"))
+        .after("templates/j.yaml", &job("pre-upgrade"))
+        .before("templates/d.yaml", &deployment("", "", ""))
+        .after("templates/d.yaml", &deployment("", "", "").replace("nginx:1.25", "nginx:2.0"));
     let report = env.check();
     assert!(only(&report, FindingKind::ChangedHook).2.contains("pre-upgrade instead of pre-install"));
     let (_, subject, message) = only(&report, FindingKind::MajorImage);

@@ -6,10 +6,10 @@ use crate::support::{TestEnv, assert_proven, deployment, guess, of_kind};
 
 fn replicas() -> TestEnv {
     TestEnv::default()
-        .old("values.yaml", "replicas: 1\nname: x\n")
-        .new("values.yaml", "replicaCount: 1\nname: x\n")
-        .old("templates/d.yaml", &deployment("  replicas: {{ .Values.replicas }}\n", "", ""))
-        .new("templates/d.yaml", &deployment("  replicas: {{ .Values.replicaCount }}\n", "", ""))
+        .before("values.yaml", "replicas: 1\nname: x\n")
+        .after("values.yaml", "replicaCount: 1\nname: x\n")
+        .before("templates/d.yaml", &deployment("  replicas: {{ .Values.replicas }}\n", "", ""))
+        .after("templates/d.yaml", &deployment("  replicas: {{ .Values.replicaCount }}\n", "", ""))
         .both("templates/c.yaml", "kind: ConfigMap\nmetadata: {name: c}\ndata: {name: {{ .Values.name }}}\n")
 }
 
@@ -38,13 +38,13 @@ fn a_value_that_neither_chart_reads_is_only_a_note() {
 #[test]
 fn a_value_without_a_successor_is_reported_and_nothing_is_proposed_as_proven() {
     let env = TestEnv::default()
-        .old("values.yaml", "debug: {flag: a}\nlevel: info\n")
-        .new("values.yaml", "level: info\n")
-        .old(
+        .before("values.yaml", "debug: {flag: a}\nlevel: info\n")
+        .after("values.yaml", "level: info\n")
+        .before(
             "templates/d.yaml",
             &deployment("", "        args: [{{ .Values.debug.flag }}, {{ .Values.level }}]\n", ""),
         )
-        .new("templates/d.yaml", &deployment("", "        args: [{{ .Values.level }}]\n", ""))
+        .after("templates/d.yaml", &deployment("", "        args: [{{ .Values.level }}]\n", ""))
         .user("debug: {flag: b}\n");
     let report = env.check();
     let found = of_kind(&report, FindingKind::UnreadValue);
@@ -61,10 +61,10 @@ fn names_that_are_not_similar_are_found_by_what_templates_read_in_their_place() 
         )
     };
     let env = TestEnv::default()
-        .old("values.yaml", "accessKey: {password: ''}\nsecretKey: {password: ''}\n")
-        .new("values.yaml", "auth: {rootUser: admin, rootPassword: ''}\n")
-        .old("templates/s.yaml", &secret("accessKey.password", "secretKey.password"))
-        .new("templates/s.yaml", &secret("auth.rootUser", "auth.rootPassword"))
+        .before("values.yaml", "accessKey: {password: ''}\nsecretKey: {password: ''}\n")
+        .after("values.yaml", "auth: {rootUser: admin, rootPassword: ''}\n")
+        .before("templates/s.yaml", &secret("accessKey.password", "secretKey.password"))
+        .after("templates/s.yaml", &secret("auth.rootUser", "auth.rootPassword"))
         .user("accessKey:\n  password: me\nsecretKey:\n  password: s3cret\n")
         .without_documents();
     let report = env.check();
@@ -86,11 +86,11 @@ fn a_value_that_moves_into_a_subchart_is_found() {
     let env = TestEnv::default()
         .both("Chart.yaml", chart)
         .both("charts/node-exporter/Chart.yaml", "apiVersion: v2\nname: node-exporter\nversion: 1.0.0\n")
-        .old("values.yaml", "nodeExporter: {jobLabel: jobLabel}\n")
-        .old("templates/m.yaml", &monitor("nodeExporter.jobLabel"))
-        .new("values.yaml", "node-exporter: {monitor: {jobLabel: jobLabel}}\n")
-        .new("charts/node-exporter/values.yaml", "monitor: {jobLabel: ''}\n")
-        .new("charts/node-exporter/templates/m.yaml", &monitor("monitor.jobLabel"))
+        .before("values.yaml", "nodeExporter: {jobLabel: jobLabel}\n")
+        .before("templates/m.yaml", &monitor("nodeExporter.jobLabel"))
+        .after("values.yaml", "node-exporter: {monitor: {jobLabel: jobLabel}}\n")
+        .after("charts/node-exporter/values.yaml", "monitor: {jobLabel: ''}\n")
+        .after("charts/node-exporter/templates/m.yaml", &monitor("monitor.jobLabel"))
         .user("nodeExporter:\n  jobLabel: mine\n");
     assert_proven(&env.check(), "nodeExporter.jobLabel", "node-exporter.monitor.jobLabel");
     assert_eq!(env.written(), "node-exporter:\n  monitor:\n    jobLabel: mine\n");
@@ -104,10 +104,10 @@ fn conditions_that_are_off_do_not_hide_what_is_read() {
         )
     };
     let env = TestEnv::default()
-        .old("values.yaml", "ingress: {enabled: false, host: a.example}\n")
-        .new("values.yaml", "ingress: {enabled: false, hostname: a.example}\n")
-        .old("templates/i.yaml", &ingress("host"))
-        .new("templates/i.yaml", &ingress("hostname"))
+        .before("values.yaml", "ingress: {enabled: false, host: a.example}\n")
+        .after("values.yaml", "ingress: {enabled: false, hostname: a.example}\n")
+        .before("templates/i.yaml", &ingress("host"))
+        .after("templates/i.yaml", &ingress("hostname"))
         .user("ingress: {host: b.example}\n");
     let report = env.check();
     assert_proven(&report, "ingress.host", "ingress.hostname");
@@ -125,10 +125,10 @@ fn a_name_that_lives_on_with_another_meaning_is_found() {
         )
     };
     let env = TestEnv::default()
-        .old("values.yaml", "securityContext: {runAsUser: 1000}\ncontainerSecurity: {}\n")
-        .new("values.yaml", "podSecurityContext: {runAsUser: 1000}\nsecurityContext: {}\n")
-        .old("templates/d.yaml", &context("securityContext", "containerSecurity"))
-        .new("templates/d.yaml", &context("podSecurityContext", "securityContext"))
+        .before("values.yaml", "securityContext: {runAsUser: 1000}\ncontainerSecurity: {}\n")
+        .after("values.yaml", "podSecurityContext: {runAsUser: 1000}\nsecurityContext: {}\n")
+        .before("templates/d.yaml", &context("securityContext", "containerSecurity"))
+        .after("templates/d.yaml", &context("podSecurityContext", "securityContext"))
         .user("securityContext:\n  runAsUser: 2000\n");
     let report = env.check();
     let found = of_kind(&report, FindingKind::ChangedMeaning);
@@ -145,10 +145,10 @@ fn values_that_change_places_are_moved_together() {
         )
     };
     let env = TestEnv::default()
-        .old("values.yaml", "global_overrides: a\noverrides: b\n")
-        .new("values.yaml", "overrides: a\nper_tenant_overrides: b\n")
-        .old("templates/c.yaml", &config("global_overrides", "overrides"))
-        .new("templates/c.yaml", &config("overrides", "per_tenant_overrides"))
+        .before("values.yaml", "global_overrides: a\noverrides: b\n")
+        .after("values.yaml", "overrides: a\nper_tenant_overrides: b\n")
+        .before("templates/c.yaml", &config("global_overrides", "overrides"))
+        .after("templates/c.yaml", &config("overrides", "per_tenant_overrides"))
         .user("# all\nglobal_overrides: x\n# some\noverrides: y\n");
     let report = env.check();
     assert_proven(&report, "global_overrides", "overrides");
@@ -159,13 +159,13 @@ fn values_that_change_places_are_moved_together() {
 #[test]
 fn a_key_that_became_two_is_written_to_both() {
     let env = TestEnv::default()
-        .old("values.yaml", "memory: 1Gi\n")
-        .new("values.yaml", "resources: {requests: {memory: 1Gi}, limits: {memory: 1Gi}}\n")
-        .old(
+        .before("values.yaml", "memory: 1Gi\n")
+        .after("values.yaml", "resources: {requests: {memory: 1Gi}, limits: {memory: 1Gi}}\n")
+        .before(
             "templates/d.yaml",
             &deployment("", "        resources: {requests: {memory: {{ .Values.memory }}}, limits: {memory: {{ .Values.memory }}}}\n", ""),
         )
-        .new(
+        .after(
             "templates/d.yaml",
             &deployment(
                 "",
@@ -184,8 +184,8 @@ fn a_key_that_became_two_is_written_to_both() {
 #[test]
 fn an_old_key_that_a_helper_still_honours_is_not_without_effect() {
     let env = replicas()
-        .new("templates/d.yaml", &deployment("  replicas: {{ include \"web.replicas\" . }}\n", "", ""))
-        .new(
+        .after("templates/d.yaml", &deployment("  replicas: {{ include \"web.replicas\" . }}\n", "", ""))
+        .after(
             "templates/_h.tpl",
             "{{ define \"web.replicas\" }}{{ .Values.replicas | default .Values.replicaCount }}{{ end }}",
         )
@@ -201,8 +201,8 @@ fn an_old_key_that_a_helper_still_honours_is_not_without_effect() {
 #[test]
 fn an_old_key_that_only_leads_to_fail_is_unread() {
     let env = replicas()
-        .new("templates/_check.tpl", "{{ define \"x\" }}{{ end }}")
-        .new(
+        .after("templates/_check.tpl", "{{ define \"x\" }}{{ end }}")
+        .after(
             "templates/check.yaml",
             "{{- if .Values.replicas }}\n{{- fail \"replicas was renamed to replicaCount\" }}\n{{- end }}\n",
         )
@@ -225,10 +225,10 @@ fn maps_that_are_printed_whole_are_read_with_all_their_keys() {
 fn a_type_that_changes_is_found_with_the_new_place() {
     let mount = |value: &str| deployment("", "", &format!("      hostPID: {{{{ .Values.{value} }}}}\n"));
     let env = TestEnv::default()
-        .old("values.yaml", "mount: true\n")
-        .new("values.yaml", "mount: {enabled: true, propagation: HostToContainer}\n")
-        .old("templates/d.yaml", &mount("mount"))
-        .new("templates/d.yaml", &mount("mount.enabled"))
+        .before("values.yaml", "mount: true\n")
+        .after("values.yaml", "mount: {enabled: true, propagation: HostToContainer}\n")
+        .before("templates/d.yaml", &mount("mount"))
+        .after("templates/d.yaml", &mount("mount.enabled"))
         .user("mount: false\n");
     let report = env.check();
     assert!(!of_kind(&report, FindingKind::ChangedType).is_empty(), "{:?}", report.findings);
@@ -239,11 +239,11 @@ fn a_type_that_changes_is_found_with_the_new_place() {
 #[test]
 fn texts_alone_make_a_question_and_decide_between_equals() {
     let env = TestEnv::default()
-        .old("values.yaml", "first: ''\n")
-        .new("values.yaml", "alpha: {value: ''}\nbeta: {value: ''}\n")
-        .old("templates/c.yaml", "kind: ConfigMap\nmetadata: {name: c}\ndata: {a: '{{ .Values.first }}'}\n")
-        .new("templates/c.yaml", "kind: ConfigMap\nmetadata: {name: c2}\ndata: {b: '{{ .Values.alpha.value }}', c: '{{ .Values.beta.value }}'}\n")
-        .new("README.md", "## 2.0.0\n\n- `first` was renamed to `beta.value`.\n")
+        .before("values.yaml", "first: ''\n")
+        .after("values.yaml", "alpha: {value: ''}\nbeta: {value: ''}\n")
+        .before("templates/c.yaml", "kind: ConfigMap\nmetadata: {name: c}\ndata: {a: '{{ .Values.first }}'}\n")
+        .after("templates/c.yaml", "kind: ConfigMap\nmetadata: {name: c2}\ndata: {b: '{{ .Values.alpha.value }}', c: '{{ .Values.beta.value }}'}\n")
+        .after("README.md", "## 2.0.0\n\n- `first` was renamed to `beta.value`.\n")
         .user("first: x\n");
     let report = env.check();
     let rename = guess(&report, "first").expect("a guess");
@@ -265,8 +265,8 @@ fn fields_of_items_that_nothing_reads_are_found() {
     };
     let env = TestEnv::default()
         .both("values.yaml", "hosts: []\n")
-        .old("templates/i.yaml", &hosts("name"))
-        .new("templates/i.yaml", &hosts("host"))
+        .before("templates/i.yaml", &hosts("name"))
+        .after("templates/i.yaml", &hosts("host"))
         .user("hosts: [{name: a.example}]\n");
     let report = env.check();
     let subjects: Vec<&str> = report.findings.iter().map(|finding| finding.subject.as_str()).collect();

@@ -25,13 +25,13 @@ impl TestEnv {
     }
 
     /// A file of the old version.
-    pub(crate) fn old(mut self, name: &str, text: &str) -> Self {
+    pub(crate) fn before(mut self, name: &str, text: &str) -> Self {
         self.old.insert(name.to_owned(), text.to_owned());
         self
     }
 
     /// A file of the new version.
-    pub(crate) fn new(mut self, name: &str, text: &str) -> Self {
+    pub(crate) fn after(mut self, name: &str, text: &str) -> Self {
         self.new.insert(name.to_owned(), text.to_owned());
         self
     }
