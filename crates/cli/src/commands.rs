@@ -49,6 +49,7 @@ pub(crate) mod uninstall;
 pub(crate) mod unittest;
 pub(crate) mod unlock;
 pub(crate) mod upgrade;
+pub(crate) mod upgrade_check;
 pub(crate) mod values;
 pub(crate) mod verify;
 pub(crate) mod version;
@@ -112,6 +113,7 @@ pub(crate) static ROOT: Command = Command {
         &unittest::COMMAND,
         &unlock::COMMAND,
         &upgrade::COMMAND,
+        &upgrade_check::COMMAND,
         &values::COMMAND,
         &verify::COMMAND,
         &version::COMMAND,

@@ -158,7 +158,7 @@ fn nothing_else(_: &Walk, command: &str) {
 fn left_out(_: &Walk, _: &str) {}
 
 /// The pages that are walked below.
-const PAGES: [&str; 19] = [
+const PAGES: [&str; 20] = [
     "README.md",
     "docs/guide/air-gap.md",
     "docs/guide/chart-testing.md",
@@ -178,6 +178,7 @@ const PAGES: [&str; 19] = [
     "docs/guide/storage.md",
     "docs/guide/troubleshooting.md",
     "docs/guide/unittest.md",
+    "docs/guide/upgrade-check.md",
 ];
 
 #[test]
@@ -376,4 +377,18 @@ fn the_guide_to_unit_tests_works() {
         "git init -q -b main && git add charts && {git} commit -qm one && git update-ref refs/remotes/origin/main HEAD"
     ));
     walk.page("docs/guide/unittest.md", nothing_else);
+}
+
+#[test]
+fn the_guide_to_upgrading_charts_works() {
+    let walk = Walk::with_web();
+    walk.write("values.yaml", "# ours\nreplicas: 3   # enough for now\n");
+    walk.prepare(
+        "cp -r web web-1 && cp -r web web-2 && sed -i 's/^version: .*/version: 1.0.0/' web-1/Chart.yaml && \
+         sed -i 's/^version: .*/version: 2.0.0/' web-2/Chart.yaml && \
+         sed -i 's/^replicas:/replicaCount:/; s/cpu: 50m/cpu: 100m/' web-2/values.yaml && \
+         sed -i 's/Values.replicas/Values.replicaCount/' web-2/templates/deployment.yaml && \
+         sed -i 's/\"replicas\"/\"replicaCount\"/' web-2/values.schema.json",
+    );
+    walk.page("docs/guide/upgrade-check.md", nothing_else);
 }

@@ -73,5 +73,6 @@ mod undone;
 mod uninstall;
 mod unittest;
 mod upgrade;
+mod upgrade_check;
 mod values;
 mod version;

@@ -119,6 +119,10 @@ pub enum Error {
         /// The requested path or pattern.
         pattern: String,
     },
+    /// Two versions of a chart cannot be compared.
+    #[cfg(feature = "upgrade-check")]
+    #[error(transparent)]
+    UpgradeCheck(Box<pintle_upgrade::Error>),
     /// A file could not be read or written.
     #[error("cannot {action} {}", path.display())]
     File {

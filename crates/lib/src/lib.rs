@@ -97,6 +97,7 @@
 //! | `sql` | releases in PostgreSQL |
 //! | `docs` | READMEs of charts from the comments in their values |
 //! | `unittest` | suites of helm-unittest |
+//! | `upgrade-check` | what a new version of a chart means for values and objects |
 
 mod chart_ref;
 mod clock;
@@ -205,5 +206,7 @@ pub use pintle_sql as sql;
 pub use pintle_tree as tree;
 #[cfg(feature = "unittest")]
 pub use pintle_unittest as unittest;
+#[cfg(feature = "upgrade-check")]
+pub use pintle_upgrade as upgrade;
 pub use pintle_values as values;
 pub use pintle_yaml as yaml;

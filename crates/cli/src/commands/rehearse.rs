@@ -2,8 +2,8 @@
 
 mod data;
 mod junit;
-mod previous;
-mod text;
+pub(super) mod previous;
+pub(super) mod text;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -105,6 +105,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         name: flags.text(names::RELEASE_NAME).to_owned(),
         namespace,
         values,
+        from_values: None,
         kube_version: version.map(|it| format!("{}.{}", it.major, it.minor)).unwrap_or_default(),
         timeout: flags.duration(names::TIMEOUT),
         clock: Arc::new(SystemClock),

@@ -54,6 +54,8 @@ impl Error {
             | Error::NotInstallable { .. }
             | Error::ExperimentalChart
             | Error::RecordObject { .. } => ErrorKind::InvalidChart,
+            #[cfg(feature = "upgrade-check")]
+            Error::UpgradeCheck(_) => ErrorKind::InvalidChart,
             #[cfg(feature = "cluster")]
             Error::DescriptionTooLong { .. } => ErrorKind::InvalidInput,
             #[cfg(feature = "cluster")]

@@ -76,6 +76,8 @@ mod unittest;
 mod unlock;
 #[cfg(feature = "cluster")]
 mod upgrade;
+#[cfg(feature = "upgrade-check")]
+mod upgrade_check;
 #[cfg(feature = "cluster")]
 mod watch;
 
@@ -168,6 +170,8 @@ pub use unittest::{TestedChart, UnittestHost, UnittestRequest, unittest};
 pub use unlock::{Unlocked, unlock};
 #[cfg(feature = "cluster")]
 pub use upgrade::{UpgradeRequest, Upgraded, ValuesPolicy, upgrade};
+#[cfg(feature = "upgrade-check")]
+pub use upgrade_check::{UpgradeCheckRequest, UpgradeChecked, upgrade_check, write_renames};
 #[cfg(feature = "cluster")]
 pub use watch::{ReleaseChange, WatchRequest, watch};
 

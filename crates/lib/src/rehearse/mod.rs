@@ -43,6 +43,8 @@ pub struct RehearseRequest {
     pub namespace: String,
     /// The user's values.
     pub values: Vec<ValuesLayer>,
+    /// The values for the chart to upgrade from, if they are others.
+    pub from_values: Option<Vec<ValuesLayer>>,
     /// The Kubernetes version to emulate, such as `1.37`; the newest supported one if empty.
     pub kube_version: String,
     /// Limit of each wait in real time. The embedded cluster settles within moments, so a few seconds are enough.
@@ -67,6 +69,7 @@ impl Default for RehearseRequest {
             name: "rehearsal".to_owned(),
             namespace: "default".to_owned(),
             values: Vec::new(),
+            from_values: None,
             kube_version: String::new(),
             timeout: DEFAULT_TIMEOUT,
             clock: Arc::new(SystemClock),
@@ -173,7 +176,10 @@ impl Rehearsing<'_> {
     }
 
     async fn install(&mut self, chart: &ChartRef) -> Result<bool> {
-        let target = self.target(chart);
+        let mut target = self.target(chart);
+        if let Some(values) = &self.request.from_values {
+            target.values = values.clone();
+        }
         self.check("install", &target, false).await?;
         let mut listener = RecordingReporter::default();
         let outcome = install(self.session, &target, &mut listener).await;

@@ -12,7 +12,7 @@ use crate::git::{Git, tree};
 use crate::invocation::Invocation;
 
 /// The chart to upgrade from.
-pub(super) enum PreviousChart {
+pub(in crate::commands) enum PreviousChart {
     /// None: the chart is upgraded from itself.
     Itself,
     /// A chart at a path.
@@ -27,7 +27,7 @@ impl PreviousChart {
     /// # Errors
     ///
     /// When there is no such chart.
-    pub(super) fn find(
+    pub(in crate::commands) fn find(
         invocation: &mut Invocation<'_>,
         (typed, chart): (&str, &Path),
         reference: &str,
@@ -52,7 +52,7 @@ impl PreviousChart {
     }
 
     /// The path of the chart.
-    pub(super) fn path(&self) -> Option<PathBuf> {
+    pub(in crate::commands) fn path(&self) -> Option<PathBuf> {
         match self {
             PreviousChart::Itself => None,
             PreviousChart::At(path) => Some(path.clone()),

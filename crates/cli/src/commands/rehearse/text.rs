@@ -9,7 +9,7 @@ const WIDTH: usize = 240;
 
 /// The report as text: findings by severity, then a line per stage. The short report fits on a screen; the verbose one
 /// has every finding and object.
-pub(super) fn text(report: &Rehearsal, verbose: bool) -> String {
+pub(in crate::commands) fn text(report: &Rehearsal, verbose: bool) -> String {
     let mut out = format!(
         "Rehearsal of {} in namespace {} on Kubernetes {}\n",
         report.release, report.namespace, report.kube_version
