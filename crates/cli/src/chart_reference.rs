@@ -8,18 +8,12 @@ use pintle_tree::quote::quote;
 use pintle_tree::redact::redacted;
 use pintle_tree::{LogLevel, LogLine};
 
+use crate::advice::repository;
 use crate::failure::{Failure, FailureKind, reason};
 use crate::flag::names;
 use crate::invocation::Invocation;
 use crate::personality::Personality;
 use crate::{cosign, provenance, remote};
-
-/// The hint for a chart that was not found.
-const PATHS: &str = "give the path of a folder or an archive, or repo/name of a repository";
-
-/// The hint for a repository that was not added, which may also be a folder that does not exist.
-const REPOSITORIES: &str = "`repo add NAME URL` adds a repository, and `repo list` shows those that were added; there is no \
-                            folder of this name, either";
 
 /// Finds the chart that `reference` means: a path that exists, or an archive that is brought into the content cache.
 ///
@@ -71,11 +65,17 @@ pub(crate) fn locate_version(
 }
 
 fn locate_wanted(invocation: &mut Invocation<'_>, wanted: &Wanted) -> Result<String, Failure> {
+    let path = find_or_fetch(invocation, wanted)?;
+    invocation.chart_path = Some(path.as_str().into());
+    Ok(path)
+}
+
+fn find_or_fetch(invocation: &mut Invocation<'_>, wanted: &Wanted) -> Result<String, Failure> {
     let reference = wanted.reference.as_str();
     if wanted.repo_url.is_empty() {
         match std::fs::metadata(reference) {
             Ok(_) => return Ok(absolute(reference)),
-            Err(error) if reference.starts_with(['/', '.']) => return Err(missing(reference, &error)),
+            Err(error) if reference.starts_with(['/', '.']) => return Err(missing(invocation, reference, &error)),
             Err(_) => {}
         }
     }
@@ -86,16 +86,8 @@ fn locate_wanted(invocation: &mut Invocation<'_>, wanted: &Wanted) -> Result<Str
         created.map_err(|error| pintle::repo::Error::File(error.to_string()))
     };
     let resolved = resolver.resolve_after(wanted, create_cache);
-    let mut resolved = resolved.map_err(|error| {
-        let failure = Failure::from(error);
-        match failure.text.as_str() {
-            text if text.starts_with("non-absolute URLs") => failure
-                .with_pintle_text(format!("there is no chart at `{}`", redacted(reference)))
-                .hint(PATHS),
-            text if text.starts_with("repo ") && text.ends_with(" not found") => failure.hint(REPOSITORIES),
-            _ => failure,
-        }
-    })?;
+    let mut resolved =
+        resolved.map_err(|error| repository::improve(Failure::from(error), invocation, reference))?;
     for line in &resolved.log {
         invocation.ui.log(line);
     }
@@ -155,14 +147,13 @@ pub(crate) fn no_provenance(resolved: &Resolved, cause: &pintle::repo::Error) ->
     Failure::run_time(text).with_pintle_text(own)
 }
 
-fn missing(reference: &str, error: &std::io::Error) -> Failure {
+fn missing(invocation: &Invocation<'_>, reference: &str, error: &std::io::Error) -> Failure {
     let shown = redacted(reference);
-    let own = match error.kind() {
-        ErrorKind::NotFound | ErrorKind::InvalidInput => format!("there is no chart at `{shown}`"),
-        _ => format!("cannot look at `{shown}`: {}", reason(error)),
-    };
-    let text = format!("path {} not found", quote(reference.as_bytes()));
-    Failure::new(FailureKind::BadInput, text).with_pintle_text(own).hint(PATHS)
+    let failure = Failure::new(FailureKind::BadInput, format!("path {} not found", quote(reference.as_bytes())));
+    match error.kind() {
+        ErrorKind::NotFound | ErrorKind::InvalidInput => repository::no_chart(failure, invocation, &shown),
+        _ => failure.with_pintle_text(format!("cannot look at `{shown}`: {}", reason(error))),
+    }
 }
 
 /// An absolute, cleaned path. Links are not followed, because errors show the path.

@@ -179,6 +179,7 @@ fn answer(
         flags: parsed,
         environment,
         chart_source: None,
+        chart_path: None,
         ui,
     };
     if let Some(flag) = typed_flag.filter(|_| !flags_end) {

@@ -1,5 +1,7 @@
 //! The context of one run of a command.
 
+use std::path::PathBuf;
+
 use pintle::release::ChartSource;
 
 use crate::command::CommandPath;
@@ -22,6 +24,8 @@ pub(crate) struct Invocation<'a> {
     pub(crate) environment: &'a Environment,
     /// Where the chart came from, once it was fetched.
     pub(crate) chart_source: Option<ChartSource>,
+    /// The folder or archive of the chart, once it was found.
+    pub(crate) chart_path: Option<PathBuf>,
     /// The output streams.
     pub(crate) ui: &'a mut Ui,
 }

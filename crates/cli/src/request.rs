@@ -87,6 +87,13 @@ pub(crate) fn values(invocation: &Invocation<'_>) -> Result<Vec<ValuesLayer>, Fa
     Ok(layers)
 }
 
+/// Whether to warn of values that no template reads. Helm does not.
+pub(crate) fn warns_unread(invocation: &Invocation<'_>) -> bool {
+    let flags = &invocation.flags;
+    let is_allowed = flags.declares(names::ALLOW_UNREAD_VALUES) && flags.on(names::ALLOW_UNREAD_VALUES);
+    invocation.personality == Personality::Pintle && !is_allowed
+}
+
 /// The files that assignments of `--set-file` name.
 fn files_of(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').filter_map(|part| part.split_once('=')).map(|(_, file)| file)

@@ -45,7 +45,7 @@ fn a_limit_that_nobody_asked_for_is_told() {
     };
     env.write("releases.yaml", &(0..257).map(release).collect::<String>());
     let memory = [("HELM_DRIVER", "memory"), ("HELM_MEMORY_DRIVER_DATA", "releases.yaml")];
-    let told = "only 256 releases are shown: `--max 0` shows all, `--offset 256` the next";
+    let told = "256 of 257 releases are shown: `--max 0` shows all, `--offset 256` the next";
     let output = env.called("pintle", "list -q", &memory);
     assert!(output.contains(told) && output.matches("\nr").count() == 256, "{output}");
     for line in ["list -q --max 256", "list -q --max 0", "list -q --offset 1"] {

@@ -39,6 +39,7 @@ mod list;
 mod lsp;
 mod malformed;
 mod memory;
+mod mistakes;
 mod oci;
 mod ordered;
 mod ours;

@@ -134,6 +134,7 @@ mod report;
 mod schemas;
 mod session;
 mod source_map;
+mod unread;
 
 pub use clock::{Clock, SystemClock};
 pub use error::{Error, ErrorKind, Result};

@@ -1,6 +1,7 @@
 //! `install`: installs a chart as a release.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use pintle::ops::InstallRequest;
 use pintle::release::ReleaseVersion;
@@ -44,7 +45,7 @@ A chart may contain scripts. You are asked before they get permission for more t
 --accept-perms and --yes answer in advance.",
     operands: Operands::AtLeast(1),
     completion: ArgCompletion::NameAndChart,
-    flags: &join::<17>(&[&INSTALL_GROUPS, &[DRY_RUN, OUTPUT]]),
+    flags: &join::<18>(&[&INSTALL_GROUPS, &[DRY_RUN, OUTPUT]]),
     exclusive: EXCLUSIVE,
     run: Some(run),
     ..Command::BLANK
@@ -92,6 +93,10 @@ pub(crate) fn request_for(
 ) -> Result<InstallRequest, Failure> {
     let values = request::values(invocation)?;
     let post_render = post_renderer::from_flags(invocation)?;
+    let unread = match request::warns_unread(invocation) {
+        true => values.as_slice().into(),
+        false => Arc::default(),
+    };
     let flags = &invocation.flags;
     Ok(InstallRequest {
         chart,
@@ -113,6 +118,7 @@ pub(crate) fn request_for(
             images: rewrite::policy_from_flags(flags)?,
             record_objects: request::record_objects(invocation),
             post_render,
+            unread,
             ..RenderOptions::default()
         },
         deploy,

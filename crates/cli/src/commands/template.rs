@@ -15,7 +15,7 @@ use crate::connect::{Connection, run_offline};
 use crate::dependencies::{self, Sources};
 use crate::failure::Failure;
 use crate::flag::deploy::INSTALL;
-use crate::flag::groups::{CHART, COSIGN, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
+use crate::flag::groups::{CHART, COSIGN, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, UNREAD, VALUES};
 use crate::flag::value::read_bool;
 use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
@@ -39,7 +39,7 @@ taken from --kube-version and --api-versions, which can be repeated or take a li
     {program} template --api-versions monitoring.coreos.com/v1,cert-manager.io/v1 web ./web",
     operands: Operands::AtLeast(1),
     completion: ArgCompletion::NameAndChart,
-    flags: &[INSTALL, DEVEL, SCHEMA, VALUES, CHART, COSIGN, REMOTE, POST_RENDER, REWRITE, OWN, SCRIPTS, RECORDS],
+    flags: &[INSTALL, DEVEL, SCHEMA, UNREAD, VALUES, CHART, COSIGN, REMOTE, POST_RENDER, REWRITE, OWN, SCRIPTS, RECORDS],
     exclusive: &[
         &["force-replace", "force-conflicts"],
         &["force", "force-conflicts"],
@@ -115,6 +115,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         images: rewrite::policy_from_flags(flags)?,
         record_objects: request::record_objects(invocation),
         post_render,
+        warn_unread: request::warns_unread(invocation),
         ..TemplateRequest::default()
     };
     let target = if live {

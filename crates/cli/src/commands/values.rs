@@ -1,6 +1,6 @@
 //! `values`: shows the values that templates see, where they come from and what they end up in.
 
-mod report;
+pub(crate) mod report;
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
 use crate::flag::deploy::REVISION;
-use crate::flag::groups::{CHART, COSIGN, DEVEL, REMOTE, SCHEMA, VALUES};
+use crate::flag::groups::{CHART, COSIGN, DEVEL, REMOTE, SCHEMA, UNREAD, VALUES};
 use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
 use crate::report::Reporting;
@@ -45,7 +45,7 @@ The first operand is a chart if it is a path, a URL or repo/name, and a release 
 the templates of subcharts, the lines of values.yaml, and the names of the files that values came from.",
     operands: Operands::AtLeast(1),
     completion: ArgCompletion::Chart,
-    flags: &[OWN, REVISION, VALUES, SCHEMA, DEVEL, CHART, COSIGN, REMOTE, SCRIPTS],
+    flags: &[OWN, REVISION, VALUES, SCHEMA, UNREAD, DEVEL, CHART, COSIGN, REMOTE, SCRIPTS],
     run: Some(run),
     ..Command::BLANK
 };
@@ -163,6 +163,7 @@ fn explanation(invocation: &mut Invocation<'_>) -> Result<Explanation, Failure> 
         api_versions: invocation.flags.list(names::API_VERSIONS).to_vec(),
         skip_schema: invocation.flags.on(names::SKIP_SCHEMA_VALIDATION),
         nulls: template::generation(invocation)?,
+        warn_unread: invocation.flags.on(names::EXPLAIN) && request::warns_unread(invocation),
         ..TemplateRequest::default()
     };
     let session = scripts::offline_session(invocation)?;

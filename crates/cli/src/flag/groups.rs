@@ -154,6 +154,20 @@ pub(crate) static DEVEL: &[Flag] = &[Flag::switch(
 pub(crate) static SCHEMA: &[Flag] =
     &[Flag::switch(names::SKIP_SCHEMA_VALIDATION, "skip JSON schema validation of values")];
 
+/// What a table shows.
+pub(crate) static TABLE: &[Flag] = &[
+    Flag::text(names::SORT_BY, "sort the table by a column, such as name, updated or status")
+        .completes(FlagCompletion::Nothing),
+    Flag::list(names::COLUMNS, "show these columns of the table only, such as name,status")
+        .completes(FlagCompletion::Nothing),
+];
+
+/// Disables the warnings about values without effect.
+pub(crate) static UNREAD: &[Flag] = &[Flag::switch(
+    names::ALLOW_UNREAD_VALUES,
+    "do not warn of values that no template reads, and of keys that are set twice",
+)];
+
 /// Allows objects that look like release records.
 pub(crate) static RECORDS: &[Flag] = &[Flag::switch(
     names::ALLOW_RELEASE_RECORDS,

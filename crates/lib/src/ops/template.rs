@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-#[cfg(feature = "images")]
 use std::sync::Arc;
 
 use pintle_chart::{FileError, check_links, create_folders, write_below};
@@ -69,6 +68,8 @@ pub struct TemplateRequest {
     pub record_objects: RecordObjects,
     /// Programs that change the rendered objects (`--post-renderer`).
     pub post_render: PostRenderOptions,
+    /// Warns of values that no template reads.
+    pub warn_unread: bool,
 }
 
 /// Where the rendered output goes.
@@ -107,6 +108,7 @@ impl Default for TemplateRequest {
             images: None,
             record_objects: RecordObjects::default(),
             post_render: PostRenderOptions::default(),
+            warn_unread: false,
         }
     }
 }
@@ -139,6 +141,7 @@ impl TemplateRequest {
             images: self.images.clone(),
             record_objects: self.record_objects,
             post_render: self.post_render.clone(),
+            unread: if self.warn_unread { self.values.as_slice().into() } else { Arc::default() },
             ..RenderOptions::default()
         }
     }

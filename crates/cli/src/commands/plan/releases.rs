@@ -43,7 +43,7 @@ The list has the form of `releases:` in a helmfile. Files and charts are found f
 planned side by side, with one connection and one discovery. Flags hold for all releases, value flags too.",
     operands: Operands::Exactly(1),
     // A list of plans is not saved.
-    flags: &join::<16>(&[&UPGRADE_GROUPS, &[PLAN]]),
+    flags: &join::<17>(&[&UPGRADE_GROUPS, &[PLAN]]),
     exclusive: EXCLUSIVE,
     answers_by_exit_code: true,
     run: Some(run),
