@@ -20,6 +20,8 @@ mod template;
 mod values;
 mod yaml;
 
+pub(crate) use server::recreation;
+
 use pintle::release::StoreError;
 use pintle::{Error, cluster, render};
 
@@ -40,6 +42,17 @@ pub(crate) fn improve(failure: &mut Failure, invocation: &mut Invocation<'_>) {
         Error::Values(error) => values::improve(failure, invocation, error),
         Error::Chart(error) => chart_file::improve(failure, invocation, error),
         error => improve_deployment(failure, invocation, error),
+    }
+    name_chart(failure, invocation);
+}
+
+/// Puts the reference of the chart into commands of a hint.
+fn name_chart(failure: &mut Failure, invocation: &Invocation<'_>) {
+    let operands = &invocation.flags.operands;
+    let chart =
+        operands.iter().rev().find(|operand| std::path::Path::new(operand).join("Chart.yaml").is_file());
+    if let (Some(hint), Some(chart)) = (&failure.hint, chart) {
+        failure.hint = Some(hint.replace(" CHART`", &format!(" {chart}`")));
     }
 }
 

@@ -75,7 +75,9 @@ fn find_or_fetch(invocation: &mut Invocation<'_>, wanted: &Wanted) -> Result<Str
     if wanted.repo_url.is_empty() {
         match std::fs::metadata(reference) {
             Ok(_) => return Ok(absolute(reference)),
-            Err(error) if reference.starts_with(['/', '.']) => return Err(missing(invocation, reference, &error)),
+            Err(error) if reference.starts_with(['/', '.']) => {
+                return Err(missing(invocation, reference, &error));
+            }
             Err(_) => {}
         }
     }
@@ -149,7 +151,8 @@ pub(crate) fn no_provenance(resolved: &Resolved, cause: &pintle::repo::Error) ->
 
 fn missing(invocation: &Invocation<'_>, reference: &str, error: &std::io::Error) -> Failure {
     let shown = redacted(reference);
-    let failure = Failure::new(FailureKind::BadInput, format!("path {} not found", quote(reference.as_bytes())));
+    let failure =
+        Failure::new(FailureKind::BadInput, format!("path {} not found", quote(reference.as_bytes())));
     match error.kind() {
         ErrorKind::NotFound | ErrorKind::InvalidInput => repository::no_chart(failure, invocation, &shown),
         _ => failure.with_pintle_text(format!("cannot look at `{shown}`: {}", reason(error))),

@@ -306,8 +306,13 @@ impl Driver {
             (_, Personality::Helm) => Cluster::connect_lazily(settings).await,
             // Helm's client waits without a word.
             (_, Personality::Pintle) => {
-                Ok(Cluster::connect_lazily(settings).await?.with_wait_notice(|server, pause| {
+                let cluster = Cluster::connect_lazily(settings).await?.with_wait_notice(|server, pause| {
                     let _ = crate::ui::eprint_line(&wait_text(server, pause));
+                });
+                Ok(cluster.with_silence_notice(|server| {
+                    let text =
+                        format!("info: {server} has not answered for 2 seconds; waiting (Ctrl-C stops)");
+                    let _ = crate::ui::eprint_line(&text);
                 }))
             }
         }

@@ -84,7 +84,8 @@ mod tests {
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         match of {
             "command" => {
-                let names = ROOT.shown_subcommands(Personality::Pintle).map(|command| command.name.to_owned());
+                let names =
+                    ROOT.shown_subcommands(Personality::Pintle).map(|command| command.name.to_owned());
                 (NameOf::Command, names.collect())
             }
             "flag" => {
@@ -105,12 +106,46 @@ mod tests {
 
     /// The keys of the charts that `helm create` makes, and of others.
     const VALUES: &[&str] = &[
-        "affinity", "autoscaling", "fullnameOverride", "image", "imagePullSecrets", "ingress", "livenessProbe",
-        "nameOverride", "nodeSelector", "podAnnotations", "podLabels", "podSecurityContext", "readinessProbe",
-        "replicaCount", "resources", "securityContext", "service", "serviceAccount", "tolerations", "volumeMounts",
-        "volumes", "persistence", "repository", "pullPolicy", "tag", "enabled", "annotations", "className", "hosts",
-        "tls", "minReplicas", "maxReplicas", "targetCPUUtilizationPercentage", "storageClass", "existingSecret",
-        "extraEnv", "metrics", "serviceMonitor", "commonLabels", "priorityClassName",
+        "affinity",
+        "autoscaling",
+        "fullnameOverride",
+        "image",
+        "imagePullSecrets",
+        "ingress",
+        "livenessProbe",
+        "nameOverride",
+        "nodeSelector",
+        "podAnnotations",
+        "podLabels",
+        "podSecurityContext",
+        "readinessProbe",
+        "replicaCount",
+        "resources",
+        "securityContext",
+        "service",
+        "serviceAccount",
+        "tolerations",
+        "volumeMounts",
+        "volumes",
+        "persistence",
+        "repository",
+        "pullPolicy",
+        "tag",
+        "enabled",
+        "annotations",
+        "className",
+        "hosts",
+        "tls",
+        "minReplicas",
+        "maxReplicas",
+        "targetCPUUtilizationPercentage",
+        "storageClass",
+        "existingSecret",
+        "extraEnv",
+        "metrics",
+        "serviceMonitor",
+        "commonLabels",
+        "priorityClassName",
     ];
 
     #[test]
@@ -143,7 +178,10 @@ mod tests {
 
     #[test]
     fn a_question_names_two_if_the_first_is_a_guess() {
-        assert_eq!(question(NameOf::Other, "lst", &["list", "lint"]).as_deref(), Some("did you mean `list`?"));
+        assert_eq!(
+            question(NameOf::Other, "lst", &["list", "lint"]).as_deref(),
+            Some("did you mean `list`?")
+        );
         let guess = question(NameOf::Other, "prducton", &["production", "productive"]);
         assert_eq!(guess.as_deref(), Some("did you mean `production` or `productive`?"));
     }

@@ -45,7 +45,9 @@ fn read(name: &str) -> Vec<Case> {
         } else {
             match case.steps.last_mut() {
                 None => case.needs.extend(line.strip_prefix("| ").map(str::to_owned)),
-                Some(Step::File(_, content)) => content.push_str(&format!("{}\n", line.replace("<TAB>", "\t"))),
+                Some(Step::File(_, content)) => {
+                    content.push_str(&format!("{}\n", line.replace("<TAB>", "\t")))
+                }
                 Some(Step::Run(_)) => case.expected.push_str(&format!("{line}\n")),
             }
         }

@@ -4,7 +4,7 @@
 //! Finding out what templates read takes about as long as rendering them. So it is done only for keys that values.yaml does
 //! not have and that no template mentions: nearly all runs have none.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use memchr::memmem;
 use pintle_chart::{Chart, ext};
@@ -123,9 +123,9 @@ impl<'c> Texts<'c> {
     fn any(&self, word: &str, is_meant: &dyn Fn(&[u8], u8) -> bool) -> bool {
         let finder = memmem::Finder::new(word);
         self.0.iter().any(|text| {
-            finder.find_iter(text).any(|at| {
-                is_meant(&text[..at], text.get(at + word.len()).copied().unwrap_or(b' '))
-            })
+            finder
+                .find_iter(text)
+                .any(|at| is_meant(&text[..at], text.get(at + word.len()).copied().unwrap_or(b' ')))
         })
     }
 }
@@ -193,7 +193,10 @@ fn report_unread(
     }
     if count > MAX_REPORTED {
         let more = count - MAX_REPORTED;
-        reporter.log(LogLine::warn(format!("no template reads {more} more of the values that are set"), Vec::new()));
+        reporter.log(LogLine::warn(
+            format!("no template reads {more} more of the values that are set"),
+            Vec::new(),
+        ));
     }
 }
 
@@ -269,15 +272,55 @@ fn report_duplicates(layers: &[ValuesLayer], reporter: &mut dyn Reporter) {
             ValuesLayer::Bytes { name, content } => (name.clone(), content.as_slice()),
             _ => continue,
         };
-        // The quick check builds no positions.
-        if pintle_yaml::read_strict(text).is_ok() {
+        if !may_repeat_keys(text) || pintle_yaml::read_strict(text).is_ok() {
             continue;
         }
         for (path, first, second) in duplicate_keys(text).into_iter().take(MAX_REPORTED) {
-            let message = format!("`{path}` is set twice, at {name}:{first} and at {name}:{second}; the later one counts");
+            let message = format!(
+                "`{path}` is set twice, at {name}:{first} and at {name}:{second}; the later one counts"
+            );
             reporter.log(LogLine::warn(message, Vec::new()));
         }
     }
+}
+
+/// Whether some key may occur twice in a map in block style. Reading a text as YAML takes several times as long; text blocks
+/// can look like keys.
+fn may_repeat_keys(text: &[u8]) -> bool {
+    let mut levels: Vec<(usize, BTreeSet<&[u8]>)> = Vec::new();
+    for line in text.split(|byte| *byte == b'\n') {
+        let mut body = trimmed(line);
+        if body.trim_ascii().is_empty() || body.starts_with(b"#") {
+            continue;
+        }
+        if body.starts_with(b"---") {
+            levels.clear();
+            continue;
+        }
+        while let Some(item) = body.strip_prefix(b"- ") {
+            body = trimmed(item);
+            // Every item of a list is a map of its own.
+            let depth = line.len() - body.len();
+            levels.retain(|(level, _)| *level < depth);
+        }
+        let depth = line.len() - body.len();
+        while levels.last().is_some_and(|(level, _)| *level > depth) {
+            levels.pop();
+        }
+        let Some(colon) = memchr::memchr(b':', body) else { continue };
+        if levels.last().is_none_or(|(level, _)| *level != depth) {
+            levels.push((depth, BTreeSet::new()));
+        }
+        if levels.last_mut().is_some_and(|(_, keys)| !keys.insert(&body[..colon])) {
+            return true;
+        }
+    }
+    false
+}
+
+fn trimmed(line: &[u8]) -> &[u8] {
+    let blanks = line.iter().take_while(|byte| **byte == b' ').count();
+    &line[blanks..]
 }
 
 /// The keys that occur twice in the same map of a text: the path, and the lines.
@@ -316,7 +359,8 @@ mod tests {
 
     use super::*;
 
-    const VALUES: &str = "replicaCount: 1\nimage: {repository: a, tag: b}\npodAnnotations: {}\nservice: {port: 80}\n";
+    const VALUES: &str =
+        "replicaCount: 1\nimage: {repository: a, tag: b}\npodAnnotations: {}\nservice: {port: 80}\n";
     const TEMPLATE: &str = "{{ .Values.replicaCount }}{{ .Values.image.tag }}{{ toYaml .Values.service }}\
                             {{ .Values.hidden.key }}{{ with .Values.image }}{{ .repository }}{{ end }}";
 
@@ -357,15 +401,22 @@ mod tests {
 
     #[test]
     fn what_a_template_reads_or_may_read_is_not_reported() {
-        let read = "podAnnotations.a=b,service.nodePort=1,hidden.key=c,replicaCount=2,image.repository=x,gone=null";
+        let read =
+            "podAnnotations.a=b,service.nodePort=1,hidden.key=c,replicaCount=2,image.repository=x,gone=null";
         assert!(warned_of(TEMPLATE, read).is_empty());
         assert!(warned_of("{{ toYaml .Values }}", "nonsense=e").is_empty(), "read as a whole");
-        assert!(warned_of("{{ tpl .Values.image.tag . }}", "image.tag={{ .Values.x }},x=e").is_empty(), "evaluated");
+        assert!(
+            warned_of("{{ tpl .Values.image.tag . }}", "image.tag={{ .Values.x }},x=e").is_empty(),
+            "evaluated"
+        );
     }
 
     #[test]
     fn keys_that_occur_twice_are_found_with_both_lines() {
         let text = b"a: 1\nb:\n  c: 1\n  d: [{e: 1, e: 2}]\na: 2\n";
+        assert!(may_repeat_keys(text) && may_repeat_keys(b"a:\n- b: 1\n  b: 2\n"));
+        let none = b"a:\n- b: 1\n- b: 2\nc:\n  b: 1\nd:\n  b: 2\n---\na: 1\n";
+        assert!(!may_repeat_keys(none), "items and maps have their own keys");
         let found = duplicate_keys(text);
         assert_eq!(found, [("b.d[0].e".to_owned(), 4, 4), ("a".to_owned(), 1, 5)]);
         assert!(duplicate_keys(b"a: &x {b: 1}\nc: *x\n").is_empty());

@@ -43,13 +43,13 @@ const SWAPPED: u32 = 70;
 /// A first letter that is wrong, which is rare, in addition to the letter itself.
 const FIRST: u32 = 40;
 
-/// How far a word may be away from one of this length: about one letter in three, or everything would be near to
+/// How far a word may be away from one of this length: less than one letter in three, or everything would be near to
 /// something.
 fn limit(length: usize) -> u32 {
     let length = u32::try_from(length).unwrap_or(u32::MAX);
     match length {
         0..=2 => SWAPPED,
-        _ => length.saturating_mul(LETTER) / 3 + 20,
+        _ => length.saturating_mul(30) + 25,
     }
 }
 
@@ -150,7 +150,9 @@ fn is_beside(left: char, right: char) -> bool {
     const ROWS: [&str; 4] = ["1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm"];
     let key = |letter| ROWS.iter().enumerate().find_map(|(row, keys)| Some((row, keys.find(letter)?)));
     match (key(left), key(right)) {
-        (Some((row, at)), Some((other_row, other))) => row.abs_diff(other_row) <= 1 && at.abs_diff(other) <= 1,
+        (Some((row, at)), Some((other_row, other))) => {
+            row.abs_diff(other_row) <= 1 && at.abs_diff(other) <= 1
+        }
         _ => false,
     }
 }
@@ -163,7 +165,8 @@ fn folded(word: &str) -> Vec<char> {
 
 /// The parts between separators, sorted.
 fn parts_of(letters: &[char]) -> Vec<String> {
-    let mut parts: Vec<String> = letters.split(|letter| matches!(letter, '-' | '.')).map(|part| part.iter().collect()).collect();
+    let mut parts: Vec<String> =
+        letters.split(|letter| matches!(letter, '-' | '.')).map(|part| part.iter().collect()).collect();
     parts.sort();
     parts
 }
@@ -207,7 +210,11 @@ mod tests {
     #[test]
     fn the_nearest_is_first() {
         let known = ["lint", "list", "test", "template", "install", "uninstall"];
-        assert_eq!(nearest("lst", &known).first(), Some(&"list"), "a missing letter is nearer than a wrong one");
+        assert_eq!(
+            nearest("lst", &known).first(),
+            Some(&"list"),
+            "a missing letter is nearer than a wrong one"
+        );
         assert_eq!(nearest("temp", &known).first(), Some(&"template"));
         assert_eq!(nearest("tmpl", &known).first(), Some(&"template"));
         assert_eq!(nearest("instlal", &known).first(), Some(&"install"));

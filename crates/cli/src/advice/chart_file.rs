@@ -12,9 +12,11 @@ use crate::read;
 
 /// Improves the failure of a chart that cannot be loaded.
 pub(super) fn improve(failure: &mut Failure, invocation: &Invocation<'_>, error: &chart::Error) {
-    let folder = invocation.chart_path.clone().or_else(|| invocation.flags.operands.last().map(PathBuf::from));
+    let folder =
+        invocation.chart_path.clone().or_else(|| invocation.flags.operands.last().map(PathBuf::from));
     let folder = folder.unwrap_or_else(|| PathBuf::from("."));
-    let name = folder.file_name().map_or_else(|| "chart".to_owned(), |name| name.to_string_lossy().into_owned());
+    let name =
+        folder.file_name().map_or_else(|| "chart".to_owned(), |name| name.to_string_lossy().into_owned());
     let text = |file: &str| {
         let text = read::file(folder.join(file), read::MAX_STREAM).ok()?;
         Some(String::from_utf8_lossy(&text).into_owned())
@@ -29,7 +31,8 @@ pub(super) fn improve(failure: &mut Failure, invocation: &Invocation<'_>, error:
             failure.hint = Some(found.hint);
         }
         chart::Error::Invalid(reason) => {
-            let Some(field) = reason.strip_prefix("chart.metadata.").and_then(|rest| rest.split(' ').next()) else {
+            let Some(field) = reason.strip_prefix("chart.metadata.").and_then(|rest| rest.split(' ').next())
+            else {
                 return;
             };
             let Some(text) = text("Chart.yaml") else { return };
@@ -42,7 +45,8 @@ pub(super) fn improve(failure: &mut Failure, invocation: &Invocation<'_>, error:
                 None => format!("  --> {file}"),
             });
             failure.hint = Some(match field {
-                "version" => "a chart has a semantic version: `version: 1.0.0`; `appVersion` can be any text".to_owned(),
+                "version" => "a chart has a semantic version: `version: 1.0.0`; `appVersion` can be any text"
+                    .to_owned(),
                 "apiVersion" => "write `apiVersion: v2`".to_owned(),
                 "name" => format!("write `name: {name}`"),
                 "type" => "it may be `application` or `library`".to_owned(),
@@ -53,7 +57,9 @@ pub(super) fn improve(failure: &mut Failure, invocation: &Invocation<'_>, error:
             failure.own = Some(format!("`{name}` is no chart: it has no Chart.yaml"));
             let below = charts_below(&folder);
             failure.hint = Some(match below.as_slice() {
-                [] => "give the folder that has Chart.yaml; `pintle create NAME` makes a new chart".to_owned(),
+                [] => {
+                    "give the folder that has Chart.yaml; `pintle create NAME` makes a new chart".to_owned()
+                }
                 charts => format!("there are charts below it: {}", charts.join(", ")),
             });
         }

@@ -43,11 +43,18 @@ fn unknown(name: &str, flags: &[&'static Flag], command_path: &CommandPath) -> O
     let shown: Vec<&'static str> = flags.iter().filter(|flag| !flag.hidden).map(|flag| flag.name).collect();
     let path = &command_path.path;
     if let Some(near) = likeliest(NameOf::Flag, name, &shown) {
-        return Some(format!("did you mean `--{near}`? `{path} --help` lists all flags"));
+        // A value of the chart is often taken for a flag.
+        let is_sure = pintle_tree::suggest::distance(name, near) <= 2;
+        let value = match shown.contains(&"set") && !is_sure {
+            true => format!(" Values of the chart are set by `--set {name}=VALUE`."),
+            false => String::new(),
+        };
+        return Some(format!("did you mean `--{near}`?{value} `{path} --help` lists all flags"));
     }
     let is_set_of_values = shown.contains(&"set");
-    is_set_of_values
-        .then(|| format!("values of the chart are set by `--set {name}=VALUE`; `{path} --help` lists the flags"))
+    is_set_of_values.then(|| {
+        format!("values of the chart are set by `--set {name}=VALUE`; `{path} --help` lists the flags")
+    })
 }
 
 fn unknown_letter(rest: &str, flags: &[&'static Flag]) -> Option<String> {
@@ -84,7 +91,9 @@ fn invalid(value: &str, flag: &Flag, reason: &str) -> Advice {
         Kind::Int | Kind::Uint | Kind::Float32 => {
             (own("not a number"), Some(format!("write digits only, as in `--{} 10`", flag.name)))
         }
-        Kind::Pairs => (own("not `key=value`"), Some(format!("write `--{} key=value,other=value`", flag.name))),
+        Kind::Pairs => {
+            (own("not `key=value`"), Some(format!("write `--{} key=value,other=value`", flag.name)))
+        }
         _ => (own(reason), None),
     }
 }

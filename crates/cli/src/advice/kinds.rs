@@ -20,10 +20,13 @@ pub(super) fn improve(failure: &mut Failure, subject: &Subject, api_version: &st
 fn explain(api_version: &str, kind: &str) -> (String, String, &'static str) {
     let own = format!("the cluster does not serve {api_version} {kind}");
     if let Some(found) = known_deprecation(api_version, kind) {
-        let removed = found.removed.map(|(major, minor)| format!(", which Kubernetes {major}.{minor} removed"));
+        let removed =
+            found.removed.map(|(major, minor)| format!(", which Kubernetes {major}.{minor} removed"));
         let hint = match found.replacement {
-            Some((api_version, kind)) => format!("write `apiVersion: {api_version}` and `kind: {kind}`; `pintle check --fix` \
-                                                  does that where no other field changes"),
+            Some((api_version, kind)) => format!(
+                "write `apiVersion: {api_version}` and `kind: {kind}`; `pintle check --fix` \
+                                                  does that where no other field changes"
+            ),
             None => "nothing replaces it; remove the object from the chart".to_owned(),
         };
         return (format!("{own}{}", removed.unwrap_or_default()), hint, "apiVersion");
@@ -35,13 +38,19 @@ fn explain(api_version: &str, kind: &str) -> (String, String, &'static str) {
     }
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     let is_built_in = known.iter().any(|other| other.group == group);
-    let same: Vec<&str> = known.iter().filter(|other| other.api_version() == api_version).map(|other| other.kind.as_str()).collect();
+    let same: Vec<&str> = known
+        .iter()
+        .filter(|other| other.api_version() == api_version)
+        .map(|other| other.kind.as_str())
+        .collect();
     let all: Vec<&str> = known.iter().map(|other| other.kind.as_str()).collect();
     let near = meant(NameOf::Kind, kind, &same).into_iter().next();
     let near = near.or_else(|| meant(NameOf::Kind, kind, &all).into_iter().next().filter(|_| is_built_in));
     match near {
         Some(near) => (own, format!("did you mean `{near}`?"), "kind"),
-        None if is_built_in => (own, format!("{api_version} has no such kind; `kubectl api-resources` shows all"), "kind"),
+        None if is_built_in => {
+            (own, format!("{api_version} has no such kind; `kubectl api-resources` shows all"), "kind")
+        }
         None => (
             own,
             format!(
@@ -65,11 +74,18 @@ fn position(subject: &Subject, api_version: &str, kind: &str, key: &str) -> Opti
             let document = &lines[start..end];
             let value = |key: &str| {
                 document.iter().position(|line| line.starts_with(key)).map(|at| {
-                    (at, document[at].split_once(':').map_or("", |(_, value)| value.trim().trim_matches(['"', '\''])))
+                    (
+                        at,
+                        document[at]
+                            .split_once(':')
+                            .map_or("", |(_, value)| value.trim().trim_matches(['"', '\''])),
+                    )
                 })
             };
             let (version, found) = (value("apiVersion:"), value("kind:"));
-            if version.is_some_and(|(_, text)| text == api_version) && found.is_some_and(|(_, text)| text == kind) {
+            if version.is_some_and(|(_, text)| text == api_version)
+                && found.is_some_and(|(_, text)| text == kind)
+            {
                 let (at, _) = value(&format!("{key}:"))?;
                 let (templates, _) = explanation.explain_text_line(file, start + at + 1)?;
                 let written = templates.iter().find(|at| at.template == file).or(templates.last())?;
@@ -109,7 +125,10 @@ mod tests {
         assert!(hint("policy/v1beta1", "PodSecurityPolicy").contains("nothing replaces it"));
         assert_eq!(hint("v1", "Deployment"), "Deployment is in `apiVersion: apps/v1`");
         assert_eq!(hint("apps/v1", "Deploymnt"), "did you mean `Deployment`?");
-        assert!(hint("monitoring.coreos.com/v1", "ServiceMonitor").contains("CRD of the group monitoring.coreos.com"));
+        assert!(
+            hint("monitoring.coreos.com/v1", "ServiceMonitor")
+                .contains("CRD of the group monitoring.coreos.com")
+        );
     }
 
     #[test]

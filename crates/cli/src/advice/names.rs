@@ -32,7 +32,10 @@ pub(super) fn one_of(what: &str, typed: &str, known: &[&str], otherwise: &str) -
     match known.len() {
         0 => otherwise.to_owned(),
         1 => format!("the only {what} is `{}`", known[0]),
-        2..=8 => format!("there are {}", known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")),
+        2..=8 => format!(
+            "there are {}",
+            known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+        ),
         _ => otherwise.to_owned(),
     }
 }
@@ -43,7 +46,8 @@ pub(crate) fn near_file(path: &str) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let entries = std::fs::read_dir(folder.unwrap_or(Path::new("."))).ok()?;
-    let names: Vec<String> = entries.take(10_000).flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let names: Vec<String> =
+        entries.take(10_000).flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
     let mut known: Vec<&str> = names.iter().map(String::as_str).collect();
     known.sort_unstable();
     let near = likeliest(NameOf::Other, name, &known)?;
@@ -72,9 +76,14 @@ fn ask<T>(
     invocation: &mut Invocation<'_>,
     question: impl AsyncFnOnce(&Connection) -> Option<T>,
 ) -> Option<T> {
+    // The file of an embedded cluster that does not exist was reported already.
+    let chosen = crate::embedded::from_flags(&invocation.flags, invocation.environment).ok()?;
+    if chosen.and_then(|embedded| embedded.file).is_some_and(|file| !file.exists()) {
+        return None;
+    }
     let connection = Connection::open(invocation).ok()?;
-    let answer =
-        connection.try_run(async { tokio::time::timeout(TIMEOUT, question(&connection)).await.ok().flatten() });
+    let answer = connection
+        .try_run(async { tokio::time::timeout(TIMEOUT, question(&connection)).await.ok().flatten() });
     // A request that timed out is not awaited.
     connection.shutdown();
     answer

@@ -19,8 +19,19 @@ fn wrong_type(failure: &mut Failure, spot: &Spot<'_>) -> Option<()> {
         .map(|rest| rest.split(';').next().unwrap_or(rest))
         .or_else(|| message.strip_prefix("invalid value; expected "))?;
     let function = spot.frame.context.split(' ').next().unwrap_or_default();
-    let function = match function.starts_with(['.', '$', '(', '"']) || function.is_empty() {
-        true => spot.action().rsplit('|').next().and_then(|call| call.split_whitespace().next()).unwrap_or("the function"),
+    if spot.action().starts_with("template ") {
+        failure.own = Some("the output of `template` cannot be used in a pipeline".to_owned());
+        let call = spot.action().trim_start_matches("template ");
+        failure.hint = Some(format!("use `include`: `{{{{ include {call} }}}}`"));
+        return Some(());
+    }
+    let function = match !function.starts_with(char::is_alphabetic) {
+        true => spot
+            .action()
+            .rsplit('|')
+            .next()
+            .and_then(|call| call.split_whitespace().next())
+            .unwrap_or("the function"),
         false => function,
     };
     let wanted = kind(wanted);
@@ -38,8 +49,10 @@ fn wrong_type(failure: &mut Failure, spot: &Spot<'_>) -> Option<()> {
                 return Some(());
             }
             Some(Lookup::Found(node)) if !is_of(node, wanted) => {
-                failure.own =
-                    Some(format!("`{function}` needs {wanted}, and the value `{path}` is {}", described(node)));
+                failure.own = Some(format!(
+                    "`{function}` needs {wanted}, and the value `{path}` is {}",
+                    described(node)
+                ));
                 let convert = match (wanted, node) {
                     ("text", Node::Map(_) | Node::List(_)) => "toJson",
                     ("text", _) => "toString",
@@ -53,7 +66,8 @@ fn wrong_type(failure: &mut Failure, spot: &Spot<'_>) -> Option<()> {
         }
     }
     let got = message.split_once("; got ").map(|(_, got)| format!(", and got {}", kind(got)));
-    failure.own = Some(format!("`{function}` needs {wanted}{}", got.unwrap_or_else(|| ", and got nothing".to_owned())));
+    failure.own =
+        Some(format!("`{function}` needs {wanted}{}", got.unwrap_or_else(|| ", and got nothing".to_owned())));
     failure.hint = Some(match wanted {
         "text" => "convert it with `toString`, or give it a default".to_owned(),
         _ => "look at what the argument is with `{{ kindOf VALUE }}`".to_owned(),
@@ -92,8 +106,11 @@ fn no_range(failure: &mut Failure, spot: &Spot<'_>) -> Option<()> {
         return Some(());
     };
     let whole = spot.absolute(&keys);
-    failure.own =
-        Some(format!("`range` needs a list or a map, and the value `{}` is {}", whole.join("."), described(node)));
+    failure.own = Some(format!(
+        "`range` needs a list or a map, and the value `{}` is {}",
+        whole.join("."),
+        described(node)
+    ));
     let set_by = spot.subject.set_by(&value_path(&whole));
     let set_by = set_by.map(|source| format!("it is set by {source}; ")).unwrap_or_default();
     failure.hint = Some(format!("{set_by}`--set '{}={{a,b}}'` sets a list", whole.join(".")));
@@ -106,7 +123,25 @@ fn called(failure: &mut Failure, spot: &Spot<'_>) -> Option<()> {
     if let Some(rest) = message.strip_prefix("wrong number of args for ") {
         let (name, counts) = rest.split_once(": ")?;
         failure.own = Some(format!("wrong number of arguments for `{name}`: {counts}"));
-        failure.hint = Some("a value before `|` is the last argument".to_owned());
+        failure.hint = Some(match name {
+            "include" => "it takes a name and a context: `include \"NAME\" .`".to_owned(),
+            _ => "a value before `|` is the last argument".to_owned(),
+        });
+        return Some(());
+    }
+    let value = message.strip_prefix("can't give argument to non-function ").or_else(|| {
+        message.strip_suffix(" is not a method but has arguments").map(|_| spot.frame.context.as_str())
+    });
+    if let Some(value) = value {
+        failure.own = Some(format!("`{value}` is a value, and what follows it is taken for its argument"));
+        let word = spot
+            .action()
+            .split_whitespace()
+            .find(|word| ["and", "or", "eq", "ne", "gt", "lt"].contains(word));
+        failure.hint = Some(match word {
+            Some(word) => format!("the function comes first: `{word} {value} …`"),
+            None => "separate actions: `{{ A }}{{ B }}`, or begin with a function".to_owned(),
+        });
         return Some(());
     }
     let (name, reason) = message.strip_prefix("error calling ")?.split_once(": ")?;

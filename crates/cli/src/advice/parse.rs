@@ -12,7 +12,8 @@ pub(super) fn improve(failure: &mut Failure, spot: &Spot<'_>) -> bool {
         return false;
     }
     let message = spot.message;
-    let known = unknown_function(message)
+    let known = unquoted_name(spot)
+        .or_else(|| unknown_function(message))
         .or_else(|| unclosed(failure, spot))
         .or_else(|| unknown_variable(spot))
         .or_else(|| spelling(spot));
@@ -25,19 +26,38 @@ pub(super) fn improve(failure: &mut Failure, spot: &Spot<'_>) -> bool {
 /// A message and a hint.
 type Advice = (String, String);
 
+/// `include web.name .` instead of `include "web.name" .`
+fn unquoted_name(spot: &Spot<'_>) -> Option<Advice> {
+    let name = spot.message.strip_prefix("function ")?.strip_suffix(" not defined")?.trim_matches('"');
+    let mut words = spot.action().split_whitespace();
+    let function = words.find(|word| matches!(word.trim_start_matches('('), "include" | "template"))?;
+    let written = words.next().filter(|word| word.starts_with(name))?;
+    Some((
+        format!("`{written}` is no text"),
+        format!(
+            "write the name of a template in quotes: `{} \"{written}\" .`",
+            function.trim_start_matches('(')
+        ),
+    ))
+}
+
 fn unknown_function(message: &str) -> Option<Advice> {
     let name = message.strip_prefix("function ")?.strip_suffix(" not defined")?.trim_matches('"');
     let known = pintle::render::function_names();
     let hint = match name {
         "break" | "continue" => "it is allowed inside `range` only".to_owned(),
-        "env" | "expandenv" | "getenv" => "charts cannot read the environment; pass the value with `--set`".to_owned(),
+        "env" | "expandenv" | "getenv" => {
+            "charts cannot read the environment; pass the value with `--set`".to_owned()
+        }
         "foreach" | "for" | "each" => "write `{{ range .Values.list }}…{{ end }}`".to_owned(),
         "elseif" | "elif" | "elsif" => "write `{{ else if … }}`".to_owned(),
         "endif" | "endfor" | "fi" => "blocks end with `{{ end }}`".to_owned(),
         "import" | "extends" => "named templates are called with `{{ include \"NAME\" . }}`".to_owned(),
         "Values" | "Release" | "Chart" => format!("write `.{name}`, with a dot"),
-        _ => question(NameOf::Function, name, &known)
-            .unwrap_or_else(|| "docs/reference/template-functions.md lists the functions; a value is written with a dot".to_owned()),
+        _ => question(NameOf::Function, name, &known).unwrap_or_else(|| {
+            "docs/reference/template-functions.md lists the functions; a value is written with a dot"
+                .to_owned()
+        }),
     };
     Some((format!("there is no function `{name}`"), hint))
 }
@@ -90,7 +110,9 @@ fn unknown_variable(spot: &Spot<'_>) -> Option<Advice> {
     let known: Vec<String> = spot.blocks.variables.iter().map(ToString::to_string).collect();
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     let hint = match known.contains(&name) {
-        true => format!("`{name}` is declared inside another block, and ends with it; declare it before that block"),
+        true => format!(
+            "`{name}` is declared inside another block, and ends with it; declare it before that block"
+        ),
         false => question(NameOf::Other, name, &known)
             .unwrap_or_else(|| format!("declare it first: `{{{{ {name} := … }}}}`")),
     };
@@ -119,6 +141,12 @@ fn spelling(spot: &Spot<'_>) -> Option<Advice> {
             format!("write `index {parent} \"{key}\"`"),
         ));
     }
+    if message.ends_with(" in template clause") {
+        return Some((
+            "`template` takes a name and a context only".to_owned(),
+            "`include` can be used in pipelines: `{{ include \"NAME\" . | nindent 4 }}`".to_owned(),
+        ));
+    }
     operator(spot)
         .or_else(|| comma(spot))
         .or_else(|| {
@@ -137,8 +165,18 @@ fn spelling(spot: &Spot<'_>) -> Option<Advice> {
 /// Operators, which templates write as functions.
 fn operator(spot: &Spot<'_>) -> Option<Advice> {
     const OPERATORS: [(&str, &str); 13] = [
-        ("==", "eq A B"), ("!=", "ne A B"), ("&&", "and A B"), ("||", "or A B"), ("<=", "le A B"), (">=", "ge A B"),
-        ("<", "lt A B"), (">", "gt A B"), ("!", "not A"), ("+", "add A B"), ("*", "mul A B"), ("/", "div A B"),
+        ("==", "eq A B"),
+        ("!=", "ne A B"),
+        ("&&", "and A B"),
+        ("||", "or A B"),
+        ("<=", "le A B"),
+        (">=", "ge A B"),
+        ("<", "lt A B"),
+        (">", "gt A B"),
+        ("!", "not A"),
+        ("+", "add A B"),
+        ("*", "mul A B"),
+        ("/", "div A B"),
         ("%", "mod A B"),
     ];
     if !spot.message.starts_with("unexpected ") && !spot.message.starts_with("illegal number syntax") {

@@ -13,7 +13,9 @@ use crate::suggest::{NameOf, question};
 /// Improves a failure about a name; false if it is another one.
 pub(super) fn improve(failure: &mut Failure, invocation: &mut Invocation<'_>, error: &Error) -> bool {
     match error {
-        Error::NoSuchRelease { name } | Error::UninstallNotFound { name } | Error::NoDeployedReleases { name } => {
+        Error::NoSuchRelease { name }
+        | Error::UninstallNotFound { name }
+        | Error::NoDeployedReleases { name } => {
             no_release(failure, invocation, name);
         }
         Error::NameInUse { interrupted: false, kept: None } => {
@@ -47,8 +49,13 @@ fn no_release(failure: &mut Failure, invocation: &mut Invocation<'_>, name: &str
     let namespace = kubeconfig::namespace(&invocation.flags, invocation.environment);
     failure.own = Some(format!("there is no release `{name}` in namespace `{namespace}`"));
     let all = names::releases(invocation);
-    let elsewhere: Vec<&str> = all.iter().filter(|release| release.name == name).map(|release| release.namespace.as_str()).collect();
-    let here: Vec<&str> = all.iter().filter(|release| release.namespace == namespace).map(|release| release.name.as_str()).collect();
+    let elsewhere: Vec<&str> =
+        all.iter().filter(|release| release.name == name).map(|release| release.namespace.as_str()).collect();
+    let here: Vec<&str> = all
+        .iter()
+        .filter(|release| release.namespace == namespace)
+        .map(|release| release.name.as_str())
+        .collect();
     let near = question(NameOf::Other, name, &here);
     let is_upgrade = invocation.flags.declares(flags::INSTALL);
     failure.hint = Some(match elsewhere.as_slice() {
@@ -58,7 +65,12 @@ fn no_release(failure: &mut Failure, invocation: &mut Invocation<'_>, name: &str
             Some(near) if is_upgrade => format!("{near} `--install` installs it if it does not exist"),
             Some(near) => near,
             None if is_upgrade => "`--install` installs it if it does not exist".to_owned(),
-            None => names::one_of("release of this namespace", name, &here, "`pintle list --all-namespaces` shows all releases"),
+            None => names::one_of(
+                "release of this namespace",
+                name,
+                &here,
+                "`pintle list --all-namespaces` shows all releases",
+            ),
         },
     });
 }
@@ -77,13 +89,20 @@ fn valid_name(name: &str) -> Option<String> {
 /// The template that was probably meant by `--show-only`.
 fn no_template(failure: &mut Failure, subject: &Subject, pattern: &str) {
     let Some(chart) = subject.chart() else { return };
-    let known: Vec<&str> = chart.templates.iter().map(|file| file.name.as_str()).filter(|name| !name.contains("/_")).collect();
+    let known: Vec<&str> =
+        chart.templates.iter().map(|file| file.name.as_str()).filter(|name| !name.contains("/_")).collect();
     failure.own = Some(match known.contains(&pattern) {
         true => format!("`{pattern}` renders to nothing with these values"),
         false => format!("the chart has no template `{pattern}`"),
     });
     failure.hint = Some(match known.contains(&pattern) {
-        true => "a condition in it is false; `pintle values CHART --explain` shows which values it reads".to_owned(),
-        false => names::one_of("template", pattern, &known, "pass a path inside the chart, such as `templates/service.yaml`"),
+        true => "a condition in it is false; `pintle values CHART --explain` shows which values it reads"
+            .to_owned(),
+        false => names::one_of(
+            "template",
+            pattern,
+            &known,
+            "pass a path inside the chart, such as `templates/service.yaml`",
+        ),
     });
 }

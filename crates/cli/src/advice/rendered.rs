@@ -25,7 +25,11 @@ pub(super) fn improve(failure: &mut Failure, subject: &Subject, cause: &objects:
     let explained = explanation.explain_text_line(path, before + found.line);
     let (templates, values) = explained.unwrap_or_default();
     let written = templates.iter().find(|at| at.template == *path).or(templates.last());
-    failure.own = Some(format!("`{path}` renders to text that is not a Kubernetes object: {}", found.problem));
+    if let Some(block) = unindented_block(subject, path, before + found.line) {
+        return show_block(failure, subject, path, &block);
+    }
+    failure.own =
+        Some(format!("`{path}` renders to text that is not a Kubernetes object: {}", found.problem));
     failure.causes.clear();
     failure.excerpt = Some(shown(subject, written, path, &found, rendered_line));
     let value = values.iter().find(|value| matches!(value.value, pintle::tree::Node::Str(_)));
@@ -38,6 +42,34 @@ pub(super) fn improve(failure: &mut Failure, subject: &Subject, cause: &objects:
         ),
         _ => advice(subject, written, &found),
     });
+}
+
+/// How many lines above a mistake may have caused it.
+const ABOVE: usize = 40;
+
+/// The template line above a rendered line that prints a text of several lines without indenting it.
+fn unindented_block(subject: &Subject, path: &str, line: usize) -> Option<TemplateLine> {
+    let explanation = subject.explanation()?;
+    (line.saturating_sub(ABOVE)..=line).rev().filter(|line| *line > 0).find_map(|line| {
+        let (templates, _) = explanation.explain_text_line(path, line)?;
+        let at = templates.into_iter().find(|at| at.template == path)?;
+        let source = source_line(subject, &at)?;
+        let prints_lines = source.contains("toYaml") || source.contains("tpl ");
+        (prints_lines && !source.contains("indent")).then_some(at)
+    })
+}
+
+fn show_block(failure: &mut Failure, subject: &Subject, path: &str, at: &TemplateLine) {
+    let source = source_line(subject, at).unwrap_or_default();
+    let column = source.len() - source.trim_start().len();
+    failure.own =
+        Some(format!("`{path}` renders to text that is not YAML: a text of several lines is not indented"));
+    failure.causes.clear();
+    failure.excerpt = Some(excerpt(&at.template, at.line, column, &source));
+    failure.hint = Some(
+        "end the action with `| nindent N`, where N is the number of blanks before its lines, and begin it with `{{-`"
+            .to_owned(),
+    );
 }
 
 /// The template's line, and what it renders to.
@@ -57,7 +89,10 @@ fn shown(
         Some((at, source)) => {
             let column = source.len() - source.trim_start().len();
             let rendered: String = rendered_line.chars().take(120).collect();
-            format!("{}\n  which renders to:\n    {rendered}", excerpt(&at.template, at.line, column, &source))
+            format!(
+                "{}\n  which renders to:\n    {rendered}",
+                excerpt(&at.template, at.line, column, &source)
+            )
         }
         None => excerpt(&format!("{path}, as rendered"), found.line, found.column, rendered_line),
     }
@@ -125,7 +160,8 @@ fn line_offsets(text: &str) -> impl Iterator<Item = (usize, &str)> {
 /// A document that is YAML, but whose head is wrong, such as a name that is a number.
 fn wrong_head(document: &str, reason: &str) -> Diagnosis {
     // As in `json: cannot unmarshal number into Go struct field .metadata.name of type string`.
-    let field = reason.split("Go struct field ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap_or_default();
+    let field =
+        reason.split("Go struct field ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap_or_default();
     let key = field.rsplit('.').next().unwrap_or_default();
     let is_key = |line: &&str| !key.is_empty() && line.trim_start().starts_with(&format!("{key}:"));
     let at = document.lines().enumerate().filter(|(_, line)| is_key(line));

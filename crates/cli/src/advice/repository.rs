@@ -91,7 +91,9 @@ pub(crate) fn no_chart(failure: Failure, invocation: &Invocation<'_>, reference:
     }
     failure.hint(match known.as_slice() {
         [] => "give the path of a folder or an archive, or repo/name of a repository".to_owned(),
-        [only] => format!("the only chart here is `{only}`; a chart can also be an archive, or repo/name of a repository"),
+        [only] => format!(
+            "the only chart here is `{only}`; a chart can also be an archive, or repo/name of a repository"
+        ),
         some => format!("charts here are {}", some.join(", ")),
     })
 }
@@ -118,21 +120,21 @@ pub(super) fn added(invocation: &Invocation<'_>) -> Vec<String> {
     repositories.entries.iter().map(|entry| entry.name.clone()).collect()
 }
 
-fn unknown_repository(
-    failure: Failure,
-    invocation: &Invocation<'_>,
-    name: &str,
-    reference: &str,
-) -> Failure {
-    let failure = failure.with_pintle_text(format!("there is no repository `{name}`, and no chart at `{reference}`"));
+fn unknown_repository(failure: Failure, invocation: &Invocation<'_>, name: &str, reference: &str) -> Failure {
+    let failure =
+        failure.with_pintle_text(format!("there is no repository `{name}`, and no chart at `{reference}`"));
     let added = added(invocation);
     let known: Vec<&str> = added.iter().map(String::as_str).collect();
     if let Some(near) = likeliest(NameOf::Other, name, &known) {
-        return failure.hint(format!("did you mean the repository `{near}`? `pintle repo list` shows those that were added"));
+        return failure.hint(format!(
+            "did you mean the repository `{near}`? `pintle repo list` shows those that were added"
+        ));
     }
     let address = KNOWN.iter().find(|(known, _)| *known == name).map(|(_, address)| *address);
     failure.hint(match address {
         Some(address) => format!("add it: `pintle repo add {name} {address}`"),
-        None => format!("add it: `pintle repo add {name} URL`; `pintle search hub NAME` finds addresses of charts"),
+        None => format!(
+            "add it: `pintle repo add {name} URL`; `pintle search hub NAME` finds addresses of charts"
+        ),
     })
 }

@@ -20,14 +20,17 @@ const SHOWN: usize = 6;
 pub(super) fn improve(failure: &mut Failure, invocation: &mut Invocation<'_>, error: &cluster::Error) {
     let (doing, error) = peeled(error);
     match error {
-        cluster::Error::NoMapping { api_version, kind, .. } | cluster::Error::NoSuchKind { api_version, kind } => {
+        cluster::Error::NoMapping { api_version, kind, .. }
+        | cluster::Error::NoSuchKind { api_version, kind } => {
             kinds::improve(failure, &Subject::of(invocation), api_version, kind);
         }
         cluster::Error::Unreachable(cause) => match cause.status() {
             Some(status) => refused_user(failure, invocation, status),
             None => unreachable(failure, invocation, cause),
         },
-        cluster::Error::Api(status) if matches!(status.code, 401 | 403) => refused_user(failure, invocation, status),
+        cluster::Error::Api(status) if matches!(status.code, 401 | 403) => {
+            refused_user(failure, invocation, status)
+        }
         cluster::Error::Api(status) => match missing_namespace(&status.message) {
             Some(namespace) => no_namespace(failure, invocation, &namespace),
             None => refused_object(failure, invocation, doing, status),
@@ -51,19 +54,24 @@ fn peeled(error: &cluster::Error) -> (&str, &cluster::Error) {
 /// The context and its user, for messages.
 fn context_text(invocation: &Invocation<'_>) -> String {
     match kubeconfig::current_context(&invocation.flags, invocation.environment) {
-        Some(context) => format!("context `{}` (user `{}`, cluster `{}`)", context.name, context.user, context.cluster),
+        Some(context) => {
+            format!("context `{}` (user `{}`, cluster `{}`)", context.name, context.user, context.cluster)
+        }
         None => "the given server".to_owned(),
     }
 }
 
 fn unreachable(failure: &mut Failure, invocation: &Invocation<'_>, cause: &cluster::Error) {
     let text = cause.to_string();
-    if let Some(name) = text.strip_prefix("context \"").and_then(|rest| rest.strip_suffix("\" does not exist")) {
+    if let Some(name) =
+        text.strip_prefix("context \"").and_then(|rest| rest.strip_suffix("\" does not exist"))
+    {
         let known = kubeconfig::contexts(invocation.flags.text(flags::KUBECONFIG), invocation.environment);
         let known: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
         failure.own = Some(format!("the kubeconfig has no context `{name}`"));
         failure.causes.clear();
-        failure.hint = Some(names::one_of("context", name, &known, "`kubectl config get-contexts` shows them"));
+        failure.hint =
+            Some(names::one_of("context", name, &known, "`kubectl config get-contexts` shows them"));
     } else if matches!(cause, cluster::Error::Transport { .. })
         && let Some(context) = kubeconfig::current_context(&invocation.flags, invocation.environment)
     {
@@ -87,7 +95,8 @@ fn refused_user(failure: &mut Failure, invocation: &Invocation<'_>, status: &Api
     failure.own = Some(format!("the server forbids this to {who}"));
     failure.causes = vec![status.message.clone()];
     if failure.hint.is_none() {
-        failure.hint = Some("an administrator can grant it with a Role or ClusterRole and a binding".to_owned());
+        failure.hint =
+            Some("an administrator can grant it with a Role or ClusterRole and a binding".to_owned());
     }
 }
 
@@ -170,9 +179,15 @@ fn complaints(status: &ApiStatus) -> Vec<Complaint> {
 
 /// `Invalid value: 70000: must be between 1 and 65535` without its label, and without values that are whole objects.
 fn plain(message: &str) -> String {
+    // Rules for names have their regular expressions in parentheses.
+    let message = message.split(" (e.g. ").next().unwrap_or(message);
     let Some(rest) = message.strip_prefix("Invalid value: ") else { return message.to_owned() };
     match rest.starts_with('{') || rest.starts_with('[') {
-        true => rest.split_once("}: ").or_else(|| rest.split_once("]: ")).map_or(rest, |(_, text)| text).to_owned(),
+        true => rest
+            .split_once("}: ")
+            .or_else(|| rest.split_once("]: "))
+            .map_or(rest, |(_, text)| text)
+            .to_owned(),
         false => match rest.split_once(": ") {
             Some((value, text)) => format!("{text} (it is {value})"),
             None => rest.to_owned(),
@@ -196,7 +211,10 @@ fn typed_complaints(message: &str) -> Vec<Complaint> {
         if field.contains(' ') {
             continue;
         }
-        found.push(Complaint { field: field.to_owned(), message: text.replace("field not declared in schema", "unknown field") });
+        found.push(Complaint {
+            field: field.to_owned(),
+            message: text.replace("field not declared in schema", "unknown field"),
+        });
     }
     found
 }
@@ -236,26 +254,46 @@ fn locate(subject: &Subject, kind: &str, name: &str, field: &str) -> Option<Loca
         let text: String = line.text.trim().chars().take(120).collect();
         shown.push_str(&format!("\n  which renders to `{text}`"));
     }
-    let value = line.values.iter().find(|value| !matches!(value.value, pintle::tree::Node::Map(_) | pintle::tree::Node::List(_)));
+    let value = line
+        .values
+        .iter()
+        .find(|value| !matches!(value.value, pintle::tree::Node::Map(_) | pintle::tree::Node::List(_)));
     let value = value.map(|value| (value.path.to_string(), source_text(value.origin.as_ref())));
     Some(Located { excerpt: shown, rendered: line.text, value })
 }
 
-/// Finds the field with a quantity that is none: the server says that there is one, but not where.
+/// Finds the field with a quantity that is none, or with text that is not encoded: the server says that there is one, but not
+/// where.
 fn find_quantity(subject: &Subject, kind: &str, name: &str, complaint: &mut Complaint) {
-    if !complaint.message.contains("quantities must match") {
+    let is_secret = complaint.message.contains("illegal base64");
+    if !is_secret && !complaint.message.contains("quantities must match") {
         return;
     }
-    let wanted = RenderedLine::Field { kind: kind.to_owned(), name: name.to_owned(), path: ValuePath::default().key("kind") };
+    let wanted = RenderedLine::Field {
+        kind: kind.to_owned(),
+        name: name.to_owned(),
+        path: ValuePath::default().key("kind"),
+    };
     let Some(explanation) = subject.explanation() else { return };
     let Ok(line) = explanation.explain_line(&wanted) else { return };
     let text = explanation.rendered(&line.file).unwrap_or_default();
     let Ok(outline) = pintle_yaml::outline::Outline::read(text) else { return };
     let of_object = outline.roots().find(|root| {
-        let text = |node: Option<pintle_yaml::outline::NodeRef<'_>>| node.map(|node| node.text().into_owned());
+        let text =
+            |node: Option<pintle_yaml::outline::NodeRef<'_>>| node.map(|node| node.text().into_owned());
         text(root.get("kind")) == Some(kind.as_bytes().to_vec())
-            && text(root.get("metadata").and_then(|metadata| metadata.get("name"))) == Some(name.as_bytes().to_vec())
+            && text(root.get("metadata").and_then(|metadata| metadata.get("name")))
+                == Some(name.as_bytes().to_vec())
     });
+    if is_secret {
+        let data = of_object.and_then(|root| root.get("data"));
+        let wrong = data.and_then(|data| data.entries().find(|entry| !is_base64(&entry.value.text())));
+        if let Some(entry) = wrong {
+            complaint.field = format!("data.{}", String::from_utf8_lossy(&entry.key.text()));
+            complaint.message = "illegal base64 data".to_owned();
+        }
+        return;
+    }
     if let Some((field, value)) = of_object.and_then(|root| bad_quantity(root, "", false, 0)) {
         complaint.field = field;
         complaint.message = format!("`{value}` is no quantity; units are m, k, M, G, Ki, Mi, Gi …");
@@ -285,7 +323,14 @@ fn bad_quantity(
             return found;
         }
     }
-    node.items().enumerate().find_map(|(index, item)| bad_quantity(item, &format!("{path}[{index}]"), is_amount, depth + 1))
+    node.items()
+        .enumerate()
+        .find_map(|(index, item)| bad_quantity(item, &format!("{path}[{index}]"), is_amount, depth + 1))
+}
+
+fn is_base64(text: &[u8]) -> bool {
+    let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'\n');
+    text.iter().all(is_letter) && text.iter().filter(|byte| **byte != b'\n').count() % 4 == 0
 }
 
 /// Kubernetes' grammar of quantities.
@@ -294,7 +339,8 @@ fn is_quantity(text: &str) -> bool {
     let end = number.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(number.len());
     let (digits, unit) = number.split_at(end);
     let exponent = unit.strip_prefix(['e', 'E']).map(|rest| rest.trim_start_matches(['+', '-']));
-    let is_exponent = exponent.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()));
+    let is_exponent =
+        exponent.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()));
     let units = ["", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
     !digits.is_empty() && digits.matches('.').count() <= 1 && (units.contains(&unit) || is_exponent)
 }
@@ -329,13 +375,34 @@ fn advice(
         && let Some(value) = message.split('`').nth(1)
     {
         let value = value.trim();
-        let number: String = value.chars().take_while(|letter| letter.is_ascii_digit() || *letter == '.').collect();
+        let number: String =
+            value.chars().take_while(|letter| letter.is_ascii_digit() || *letter == '.').collect();
         let unit: String = value.chars().skip(number.len()).collect();
-        let letter = unit.trim_start().to_uppercase().chars().next().filter(|letter| "KMGTP".contains(*letter));
+        let letter =
+            unit.trim_start().to_uppercase().chars().next().filter(|letter| "KMGTP".contains(*letter));
         let letter = letter.map(|letter| if letter == 'K' { 'k' } else { letter });
         return letter.map(|letter| {
-            format!("write `{number}{letter}` (powers of 1000) or `{number}{}i` (powers of 1024)", letter.to_ascii_uppercase())
+            format!(
+                "write `{number}{letter}` (powers of 1000) or `{number}{}i` (powers of 1024)",
+                letter.to_ascii_uppercase()
+            )
         });
+    }
+    if message.contains("illegal base64") {
+        return Some(
+            "`data` of a Secret is encoded: use `| b64enc`, or `stringData` instead of `data`".to_owned(),
+        );
+    }
+    if message.contains("expected string, got")
+        || message.contains("cannot unmarshal number into")
+        || message.contains("of type string")
+    {
+        return Some(
+            "the field is text: write the value in quotes, as `| quote` does in templates".to_owned(),
+        );
+    }
+    if message == "Required value" || message.starts_with("Required value") && located.is_none() {
+        return Some(format!("add the field `{}` to the object", complaint.field));
     }
     let located = located?;
     let (path, source) = located.value.as_ref()?;
@@ -345,14 +412,18 @@ fn advice(
 }
 
 /// What `--recreate` does to an object of a kind.
-pub(super) fn recreation(kind: &str, name: &str, invocation: &Invocation<'_>) -> String {
+pub(crate) fn recreation(kind: &str, name: &str, invocation: &Invocation<'_>) -> String {
     let cost = match kind {
         "Deployment" => "its Pods are stopped before the new ones start",
-        "StatefulSet" | "DaemonSet" | "ReplicaSet" => "its Pods stay if the selector stays the same, and are deleted otherwise",
+        "StatefulSet" | "DaemonSet" | "ReplicaSet" => {
+            "its Pods stay if the selector stays the same, and are deleted otherwise"
+        }
         "Service" => "its cluster IP and the address of its load balancer may change",
         "Job" => "its Pods are deleted, and it runs again",
         "PersistentVolumeClaim" | "PersistentVolume" | "Namespace" | "CustomResourceDefinition" => {
-            return format!("{kind} objects are never recreated, because their data would be lost; keep the field as it is");
+            return format!(
+                "{kind} objects are never recreated, because their data would be lost; keep the field as it is"
+            );
         }
         _ => "what refers to it fails in between",
     };
@@ -360,7 +431,9 @@ pub(super) fn recreation(kind: &str, name: &str, invocation: &Invocation<'_>) ->
         true => format!("`--recreate {kind}/{name}`"),
         false => format!("`pintle upgrade --recreate {kind}/{name}`"),
     };
-    format!("this field cannot be changed in place: keep it, or {flag} deletes the object and creates it again: {cost}")
+    format!(
+        "this field cannot be changed in place: keep it, or {flag} deletes the object and creates it again: {cost}"
+    )
 }
 
 /// The field that was probably meant, from the schema of the kind.

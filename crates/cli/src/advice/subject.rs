@@ -1,13 +1,13 @@
 //! The chart that a command is about, with its values, read once more after a failure.
 
 use std::cell::OnceCell;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use pintle::chart::Chart;
 use pintle::ops::{ExplainedValue, Explanation, TemplateRequest};
 use pintle::tree::{Map, Node, ValuePath};
-use pintle::{Lifecycle, OfflineSession, SchemaLoader, Silent, ValuesLayer};
+use pintle::{Lifecycle, OfflineSession, SchemaLoader, Silent};
 
 use crate::clock::SystemClock;
 use crate::commands::values::report::source_text;
@@ -29,11 +29,6 @@ impl Subject {
         let path = invocation.chart_path.clone().or_else(|| operand(invocation));
         let request = path.clone().map(|path| request_of(invocation, path));
         Subject { path, request, chart: OnceCell::new(), explanation: OnceCell::new() }
-    }
-
-    /// The folder or archive.
-    pub(super) fn path(&self) -> Option<&Path> {
-        self.path.as_deref()
     }
 
     /// The chart as it is on disk.
@@ -98,9 +93,13 @@ fn collect_templates(chart: &Chart, names: &mut Vec<String>) {
 
 /// The operand that is a chart.
 fn operand(invocation: &Invocation<'_>) -> Option<PathBuf> {
-    let is_chart = |path: &PathBuf| path.join("Chart.yaml").is_file() || path.extension().is_some_and(|end| end == "tgz");
+    let is_chart = |path: &PathBuf| {
+        path.join("Chart.yaml").is_file() || path.extension().is_some_and(|end| end == "tgz")
+    };
     let found = invocation.flags.operands.iter().map(PathBuf::from).find(is_chart);
-    found.or_else(|| Some(PathBuf::from(".")).filter(is_chart).filter(|_| invocation.flags.operands.is_empty()))
+    found.or_else(|| {
+        Some(PathBuf::from(".")).filter(is_chart).filter(|_| invocation.flags.operands.is_empty())
+    })
 }
 
 fn request_of(invocation: &Invocation<'_>, chart: PathBuf) -> TemplateRequest {
@@ -111,7 +110,12 @@ fn request_of(invocation: &Invocation<'_>, chart: PathBuf) -> TemplateRequest {
     };
     TemplateRequest {
         chart,
-        name: flags.operands.first().filter(|_| flags.operands.len() > 1).cloned().unwrap_or_else(|| "release-name".to_owned()),
+        name: flags
+            .operands
+            .first()
+            .filter(|_| flags.operands.len() > 1)
+            .cloned()
+            .unwrap_or_else(|| "release-name".to_owned()),
         namespace: kubeconfig::namespace(flags, invocation.environment),
         values,
         kube_version: flags
@@ -123,17 +127,11 @@ fn request_of(invocation: &Invocation<'_>, chart: PathBuf) -> TemplateRequest {
     }
 }
 
-/// Standard input cannot be read twice.
+/// Standard input cannot be read twice, and what comes from a server is not fetched again.
 fn reads_standard_input(invocation: &Invocation<'_>) -> bool {
-    invocation.flags.list(names::VALUES).iter().any(|name| name.trim() == "-")
-}
-
-/// The names of the files of `-f`, which can be read again.
-pub(super) fn values_files(layers: &[ValuesLayer]) -> impl Iterator<Item = &Path> {
-    layers.iter().filter_map(|layer| match layer {
-        ValuesLayer::File(path) => Some(path.as_path()),
-        _ => None,
-    })
+    let flags = &invocation.flags;
+    let files = flags.list(names::VALUES).iter().any(|name| name.trim() == "-" || name.contains("://"));
+    files || flags.list(names::SET_FILE).iter().any(|text| text.contains("://"))
 }
 
 /// What a value is, in a few words: `the text "nginx"`, `the number 80`, `a list`.

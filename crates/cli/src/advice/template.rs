@@ -14,8 +14,23 @@ const ROOT: [&str; 7] = ["Values", "Release", "Chart", "Capabilities", "Files", 
 
 /// The fields of `.Chart`.
 const CHART: [&str; 17] = [
-    "Name", "Home", "Sources", "Version", "Description", "Keywords", "Maintainers", "Icon", "APIVersion",
-    "Condition", "Tags", "AppVersion", "Deprecated", "Annotations", "KubeVersion", "Dependencies", "Type",
+    "Name",
+    "Home",
+    "Sources",
+    "Version",
+    "Description",
+    "Keywords",
+    "Maintainers",
+    "Icon",
+    "APIVersion",
+    "Condition",
+    "Tags",
+    "AppVersion",
+    "Deprecated",
+    "Annotations",
+    "KubeVersion",
+    "Dependencies",
+    "Type",
 ];
 
 /// What the advice needs to know of a failed template.
@@ -36,7 +51,12 @@ pub(super) fn improve(failure: &mut Failure, subject: &Subject, message: &str, f
     let source = frame.source.as_bytes();
     let line_start = match frame.line {
         0 | 1 => 0,
-        line => source.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(line - 2).map_or(0, |(at, _)| at + 1),
+        line => source
+            .iter()
+            .enumerate()
+            .filter(|(_, byte)| **byte == b'\n')
+            .nth(line - 2)
+            .map_or(0, |(at, _)| at + 1),
     };
     let offset = (line_start + frame.column).min(source.len());
     let spot = Spot { subject, message, frames, frame, blocks: Blocks::read(source), offset };
@@ -100,7 +120,9 @@ impl Spot<'_> {
 }
 
 fn keys_of(text: &str) -> Vec<String> {
-    let end = text.find(|letter: char| !letter.is_alphanumeric() && !matches!(letter, '_' | '.')).unwrap_or(text.len());
+    let end = text
+        .find(|letter: char| !letter.is_alphanumeric() && !matches!(letter, '_' | '.'))
+        .unwrap_or(text.len());
     text[..end].split('.').filter(|key| !key.is_empty()).map(str::to_owned).collect()
 }
 
@@ -108,9 +130,15 @@ fn keys_of(text: &str) -> Vec<String> {
 pub(super) enum Lookup<'v> {
     Found(&'v Node),
     /// The first key that is not set, by the number of keys up to it, and the map that does not have it.
-    Unset { keys: usize, parent: &'v Map<Node> },
+    Unset {
+        keys: usize,
+        parent: &'v Map<Node>,
+    },
     /// A value on the way that is no map, by the number of keys up to it.
-    NoMap { keys: usize, found: &'v Node },
+    NoMap {
+        keys: usize,
+        found: &'v Node,
+    },
 }
 
 pub(super) fn look_up<'v>(values: &'v Map<Node>, keys: &[String]) -> Lookup<'v> {
@@ -146,7 +174,9 @@ fn show_cycle(failure: &mut Failure, spot: &Spot<'_>) {
     let Some(round) = cycle(spot.frames) else { return };
     // The round begins with the template that the chain entered first.
     let entered = spot.frames.iter().position(|frame| {
-        round.iter().any(|other| (&other.file, other.line, other.column) == (&frame.file, frame.line, frame.column))
+        round
+            .iter()
+            .any(|other| (&other.file, other.line, other.column) == (&frame.file, frame.line, frame.column))
     });
     let Some(start) = entered else { return };
     let round = &spot.frames[start..start + round.len()];
@@ -159,7 +189,11 @@ fn show_cycle(failure: &mut Failure, spot: &Spot<'_>) {
         let arrow = if index == 0 { "-->" } else { "   " };
         shown.push_str(&format!(
             "  {arrow} {}:{}:{}: `{}` includes `{}`\n",
-            frame.file, frame.line, frame.column + 1, frame.template, next.template
+            frame.file,
+            frame.line,
+            frame.column + 1,
+            frame.template,
+            next.template
         ));
         shown.extend(frame.excerpt.iter().flat_map(|text| text.lines()).map(|line| format!("  {line}\n")));
     }
@@ -167,7 +201,8 @@ fn show_cycle(failure: &mut Failure, spot: &Spot<'_>) {
         shown.push_str(&format!("  included from {}:{}:{}\n", caller.file, caller.line, caller.column + 1));
     }
     failure.excerpt = Some(shown);
-    failure.hint = Some("remove one of these calls, or make it conditional, so that the chain ends".to_owned());
+    failure.hint =
+        Some("remove one of these calls, or make it conditional, so that the chain ends".to_owned());
 }
 
 /// `nil pointer evaluating interface {}.NAME`
@@ -185,12 +220,23 @@ fn nil_pointer(failure: &mut Failure, spot: &Spot<'_>) -> Option<()> {
             return missing_value(failure, spot, &keys, &lookup);
         }
     }
+    if names[0].is_empty()
+        && is_root_dot(spot)
+        && let Some(near) = likeliest(NameOf::Other, root, &ROOT).filter(|near| *near != root)
+    {
+        failure.own = Some(format!("the context has no `.{root}`"));
+        failure.hint = Some(format!("did you mean `.{near}`?"));
+        return Some(());
+    }
     let unset = names[..at].join(".");
     failure.own = Some(format!("`{unset}` is not set, so `.{field}` cannot be read from it"));
     failure.hint = Some(match spot.scope() {
         Some(block) if names[0].is_empty() => format!(
             "inside `{} {}` ({}), `.` is {}; values of the chart are `$.Values…`, and `{{{{ with {unset} }}}}` skips what is not set",
-            block.keyword, block.subject, spot.at(block.line), item_of(block)
+            block.keyword,
+            block.subject,
+            spot.at(block.line),
+            item_of(block)
         ),
         _ => format!("test it first: `{{{{ with {unset} }}}}…{{{{ end }}}}`"),
     });
@@ -213,16 +259,23 @@ fn item_of(block: &Block) -> String {
 fn outside_root(failure: &mut Failure, spot: &Spot<'_>, root: &str) -> Option<()> {
     let path = spot.frame.context.as_str();
     if let Some(block) = spot.scope() {
-        failure.own = Some(format!("`.{root}` does not exist inside `{}`, where `.` is {}", block.keyword, item_of(block)));
+        failure.own = Some(format!(
+            "`.{root}` does not exist inside `{}`, where `.` is {}",
+            block.keyword,
+            item_of(block)
+        ));
         failure.hint = Some(format!(
             "write `${path}`: `$` is the context of the template, and `.` that of `{} {}` ({})",
-            block.keyword, block.subject, spot.at(block.line)
+            block.keyword,
+            block.subject,
+            spot.at(block.line)
         ));
         return Some(());
     }
     let caller = spot.frames.len().checked_sub(2).and_then(|index| spot.frames.get(index))?;
     let name = spot.frame.template.to_string();
-    failure.own = Some(format!("the template `{name}` reads `.{root}`, but the context it is given has none"));
+    failure.own =
+        Some(format!("the template `{name}` reads `.{root}`, but the context it is given has none"));
     failure.hint = Some(format!(
         "{}:{} calls it with something else than the context of the chart; write `include \"{name}\" $` there",
         caller.file, caller.line
@@ -247,7 +300,8 @@ fn missing_value(failure: &mut Failure, spot: &Spot<'_>, keys: &[String], lookup
         Lookup::NoMap { keys: count, found } => {
             let path = whole[..*count].join(".");
             let next = whole.get(*count)?;
-            failure.own = Some(format!("the value `{path}` is {}, and not a map that has `{next}`", described(found)));
+            failure.own =
+                Some(format!("the value `{path}` is {}, and not a map that has `{next}`", described(found)));
             let set_by = spot.subject.set_by(&value_path(&whole[..*count]));
             let set_by = set_by.map(|source| format!("it is set by {source}; ")).unwrap_or_default();
             failure.hint = Some(format!("{set_by}make it a map: `--set {}=VALUE`", whole.join(".")));
@@ -294,13 +348,17 @@ fn no_field(failure: &mut Failure, spot: &Spot<'_>) -> Option<()> {
         }
         _ => {
             let kind = if kind == "interface {}" { "something that is no map" } else { kind };
-            let receiver = spot.frame.context.rsplit_once(&format!(".{field}")).map_or(".", |(before, _)| before);
+            let receiver =
+                spot.frame.context.rsplit_once(&format!(".{field}")).map_or(".", |(before, _)| before);
             let receiver = if receiver.is_empty() { "." } else { receiver };
             failure.own = Some(format!("`{receiver}` has no field `{field}`: it is {kind}"));
             failure.hint = spot.scope().map(|block| {
                 format!(
                     "inside `{} {}` ({}), `.` is {}",
-                    block.keyword, block.subject, spot.at(block.line), item_of(block)
+                    block.keyword,
+                    block.subject,
+                    spot.at(block.line),
+                    item_of(block)
                 )
             });
             Some(())
@@ -335,9 +393,14 @@ fn required(failure: &mut Failure, spot: &Spot<'_>) -> Option<()> {
     let keys = spot.paths().into_iter().next_back()?;
     let whole = spot.absolute(&keys);
     failure.hint = Some(match spot.value(&keys)? {
-        Lookup::Unset { keys: count, parent } => format!("`{}` is not set; {}", whole.join("."), how_to_set(&whole, count, parent)),
+        Lookup::Unset { keys: count, parent } => {
+            format!("`{}` is not set; {}", whole.join("."), how_to_set(&whole, count, parent))
+        }
         Lookup::Found(Node::Str(text)) if text.is_empty() => {
-            format!("`{0}` is empty; set it with `--set {0}=VALUE`, or in a file given with -f", whole.join("."))
+            format!(
+                "`{0}` is empty; set it with `--set {0}=VALUE`, or in a file given with -f",
+                whole.join(".")
+            )
         }
         _ => return None,
     });

@@ -31,7 +31,9 @@ fn bad_file(failure: &mut Failure, name: &str, reason: &str) {
     let text = String::from_utf8_lossy(&text);
     if let Some(found) = reason.split("cannot unmarshal ").nth(2).and_then(|rest| rest.split(' ').next()) {
         failure.own = Some(format!("`{name}` is {}, and values are a map", article(found)));
-        failure.excerpt = text.lines().position(|line| !line.trim().is_empty() && !line.starts_with('#'))
+        failure.excerpt = text
+            .lines()
+            .position(|line| !line.trim().is_empty() && !line.starts_with('#'))
             .map(|at| excerpt_of_line(name, at + 1, &text));
         failure.hint = Some("begin each line at the left with `key:`".to_owned());
         return;
@@ -41,7 +43,10 @@ fn bad_file(failure: &mut Failure, name: &str, reason: &str) {
     let line = text.lines().nth(found.line - 1).unwrap_or_default();
     failure.excerpt = Some(excerpt(name, found.line, found.column, line));
     failure.hint = Some(match line.contains("{{") {
-        true => format!("{}; values files are no templates, unless the chart evaluates them with `tpl`", found.hint),
+        true => format!(
+            "{}; values files are no templates, unless the chart evaluates them with `tpl`",
+            found.hint
+        ),
         false => found.hint,
     });
 }
@@ -71,17 +76,22 @@ fn bad_flag(failure: &mut Failure, invocation: &Invocation<'_>, flag: &str, reas
         "set-file" => invocation.flags.list(crate::flag::names::SET_FILE),
         _ => &[],
     };
-    let Some(key) = reason.strip_prefix("key \"").and_then(|rest| rest.strip_suffix("\" has no value")) else {
+    let Some(key) = reason.strip_prefix("key \"").and_then(|rest| rest.strip_suffix("\" has no value"))
+    else {
         return;
     };
-    let text = texts.iter().find(|text| text.split(',').any(|part| part == key || part.ends_with(&format!(".{key}"))));
+    let text = texts
+        .iter()
+        .find(|text| text.split(',').any(|part| part == key || part.ends_with(&format!(".{key}"))));
     let Some(text) = text else { return };
     failure.own = Some(format!("`--{flag} {text}`: `{key}` has no value"));
     failure.hint = Some(match text.split_once(',') {
         Some((first, rest)) if !rest.contains('=') => format!(
             "commas separate assignments; if the comma is part of the value, write `--{flag} '{first}\\,{rest}'`"
         ),
-        _ => format!("write `--{flag} {text}=VALUE`; `{text}=` sets an empty text, `{text}=null` removes the value"),
+        _ => format!(
+            "write `--{flag} {text}=VALUE`; `{text}=` sets an empty text, `{text}=null` removes the value"
+        ),
     });
 }
 
@@ -91,7 +101,8 @@ fn schema(failure: &mut Failure, subject: &Subject, text: &str) {
     let mut places = Vec::new();
     let mut prefix: Vec<String> = Vec::new();
     for line in text.lines() {
-        let Some((pointer, problem)) = line.strip_prefix("- at '").and_then(|rest| rest.split_once("': ")) else {
+        let Some((pointer, problem)) = line.strip_prefix("- at '").and_then(|rest| rest.split_once("': "))
+        else {
             let name = line.strip_suffix(':');
             match name {
                 Some(name) if !line.starts_with([' ', '-']) => {
@@ -115,7 +126,8 @@ fn schema(failure: &mut Failure, subject: &Subject, text: &str) {
         shown.push(format!("{path}: {problem}{set_by}{}", unknown_key(subject, &keys, problem)));
     }
     if shown.iter().any(|line| line == "unexpected EOF") {
-        failure.own = Some("`values.schema.json` of the chart is not valid JSON: it ends too early".to_owned());
+        failure.own =
+            Some("`values.schema.json` of the chart is not valid JSON: it ends too early".to_owned());
         failure.hint = Some("close its brackets; `pintle schema check CHART` checks the schema".to_owned());
         return;
     }
@@ -127,11 +139,22 @@ fn schema(failure: &mut Failure, subject: &Subject, text: &str) {
     shown.truncate(12);
     let mut lines: Vec<String> = shown.into_iter().map(|line| format!("  {line}")).collect();
     lines.extend((more > 0).then(|| format!("  and {more} more")));
+    if let Some(place) = subject_line(places.first()) {
+        lines.push(place);
+    }
     failure.excerpt = Some(lines.join("\n"));
     failure.hint = Some(match places.is_empty() {
         true => "set them with -f or `--set`; `--skip-schema-validation` does not check".to_owned(),
         false => "change them there; `--skip-schema-validation` does not check".to_owned(),
     });
+}
+
+/// The excerpt of a source such as `values.yaml:3, given with -f`.
+fn subject_line(place: Option<&String>) -> Option<String> {
+    let place = place?.split(", ").next()?;
+    let (file, line) = place.rsplit_once(':')?;
+    let text = read::file(file, read::MAX_STREAM).ok()?;
+    Some(excerpt_of_line(file, line.parse().ok()?, &String::from_utf8_lossy(&text)))
 }
 
 /// The key that the schema knows instead of one that it does not allow.

@@ -23,14 +23,19 @@ pub(super) fn diagnose(text: &str, reason: &str) -> Diagnosis {
         () if reason.contains("did not find expected key") || reason.contains("block collection") => {
             facts.indentation(named.saturating_sub(1)).or_else(|| facts.after_quote())
         }
-        () if reason.contains("unexpected end of stream") || reason.contains("document indicator") => facts.open_quote(),
+        () if reason.contains("unexpected end of stream") || reason.contains("document indicator") => {
+            facts.open_quote()
+        }
         () if reason.contains("',' or ']'") || reason.contains("',' or '}'") => facts.open_bracket(),
         () if reason.contains("could not find expected ':'") => facts.no_colon(),
         () => None,
     });
     found.unwrap_or_else(|| {
         let problem = reason.rsplit("yaml: ").next().unwrap_or(reason);
-        let problem = problem.split_once(": ").filter(|(head, _)| head.starts_with("line ")).map_or(problem, |(_, rest)| rest);
+        let problem = problem
+            .split_once(": ")
+            .filter(|(head, _)| head.starts_with("line "))
+            .map_or(problem, |(_, rest)| rest);
         Diagnosis {
             line: named,
             column: facts.line(named).map_or(0, indent),
@@ -85,8 +90,14 @@ impl Text<'_> {
     /// A tab among the blanks at the beginning of a line.
     fn tab(&self, reason: &str) -> Option<Diagnosis> {
         let is_tabbed = |line: &str| line[..line.len() - line.trim_start().len()].contains('\t');
-        let (line, text) = match reason.contains("tab character") || reason.contains("cannot start any token") {
-            true => self.lines.iter().enumerate().find(|(_, line)| is_tabbed(line)).map(|(at, line)| (at + 1, *line))?,
+        let (line, text) = match reason.contains("tab character") || reason.contains("cannot start any token")
+        {
+            true => self
+                .lines
+                .iter()
+                .enumerate()
+                .find(|(_, line)| is_tabbed(line))
+                .map(|(at, line)| (at + 1, *line))?,
             false => self.near().find(|(_, line)| is_tabbed(line))?,
         };
         Some(Diagnosis {
@@ -99,14 +110,21 @@ impl Text<'_> {
 
     /// A key that occurs twice in a map.
     fn duplicate(&self, reason: &str) -> Option<Diagnosis> {
-        let key = reason.split("key \"").nth(1)?.split('"').next().filter(|_| reason.contains("already set"))?;
+        let key =
+            reason.split("key \"").nth(1)?.split('"').next().filter(|_| reason.contains("already set"))?;
         let is_key = |line: &&str| line.trim_start().trim_start_matches("- ").starts_with(&format!("{key}:"));
         let text = self.line(self.named).filter(|line| is_key(line))?;
-        let first = self.lines[..self.named - 1].iter().rposition(|line| is_key(&line) && indent(line) == indent(text))?;
+        let first = self.lines[..self.named - 1]
+            .iter()
+            .rposition(|line| is_key(&line) && indent(line) == indent(text))?;
         Some(Diagnosis {
             line: self.named,
             column: indent(text),
-            problem: format!("the key `{key}` occurs twice: on line {} and on line {}", first + 1, self.named),
+            problem: format!(
+                "the key `{key}` occurs twice: on line {} and on line {}",
+                first + 1,
+                self.named
+            ),
             hint: "remove one of them, or put both contents below one".to_owned(),
         })
     }
@@ -133,13 +151,17 @@ impl Text<'_> {
 
     /// `a: b: c`, or a line that is deeper than the value above it.
     fn second_colon(&self) -> Option<Diagnosis> {
-        let twice = |line: &str| value_of(line).is_some_and(|(_, value)| value.contains(": ") && !value.starts_with(['{', '[']));
+        let twice = |line: &str| {
+            value_of(line).is_some_and(|(_, value)| value.contains(": ") && !value.starts_with(['{', '[']))
+        };
         if let Some((line, text)) = self.near().take(1).find(|(_, line)| twice(line)) {
             return Some(quoted(line, text, "a value with a colon and a blank in it is a map for YAML"));
         }
         let (line, text) = self.near().find(|(number, line)| {
             let above = self.line(number.saturating_sub(1)).unwrap_or_default();
-            indent(line) > indent(above) && value_of(above).is_some_and(|(_, value)| !value.is_empty()) && line.contains(':')
+            indent(line) > indent(above)
+                && value_of(above).is_some_and(|(_, value)| !value.is_empty())
+                && line.contains(':')
         })?;
         let above = indent(self.line(line - 1)?);
         Some(Diagnosis {
@@ -174,14 +196,18 @@ impl Text<'_> {
                 let end = body.trim_end().rsplit(' ').next().unwrap_or_default();
                 end.starts_with(['|', '>'])
             });
-            let columns = std::iter::once(depth).chain(body.strip_prefix("- ").map(|rest| depth + 2 + indent(rest)));
+            let columns =
+                std::iter::once(depth).chain(body.strip_prefix("- ").map(|rest| depth + 2 + indent(rest)));
             while open.last().is_some_and(|last| *last > depth) {
                 open.pop();
             }
-            let has_value = index > 0 && value_of(self.lines[index - 1]).is_some_and(|(_, value)| !value.is_empty());
+            let has_value =
+                index > 0 && value_of(self.lines[index - 1]).is_some_and(|(_, value)| !value.is_empty());
             let is_new = open.last() != Some(&depth);
             let is_first = open.is_empty() && index == 0;
-            let deeper_below_value = has_value && depth > indent(self.lines[index - 1]) && !self.lines[index - 1].trim_start().starts_with("- ");
+            let deeper_below_value = has_value
+                && depth > indent(self.lines[index - 1])
+                && !self.lines[index - 1].trim_start().starts_with("- ");
             let less = index > 0 && depth < indent(self.lines[index - 1]);
             if is_new && !is_first && index + 1 >= from.max(2) && (less || deeper_below_value) {
                 let usual: Vec<String> = open.iter().rev().take(2).map(ToString::to_string).collect();
@@ -192,7 +218,10 @@ impl Text<'_> {
                 return Some(Diagnosis {
                     line: index + 1,
                     column: depth,
-                    problem: format!("the line is indented by {}, which fits no line above it", blanks(depth)),
+                    problem: format!(
+                        "the line is indented by {}, which fits no line above it",
+                        blanks(depth)
+                    ),
                     hint: format!("indent it by {wanted}, like the keys of the map that it belongs to"),
                 });
             }
@@ -210,7 +239,9 @@ impl Text<'_> {
         let (line, text) = self.near().find(|(_, line)| {
             value_of(line).is_some_and(|(_, value)| {
                 let quote = value.chars().next().filter(|letter| matches!(letter, '"' | '\''));
-                quote.is_some_and(|quote| value[1..].find(quote).is_some_and(|end| !value[end + 2..].trim().is_empty()))
+                quote.is_some_and(|quote| {
+                    value[1..].find(quote).is_some_and(|end| !value[end + 2..].trim().is_empty())
+                })
             })
         })?;
         let (column, _) = value_of(text)?;
@@ -260,13 +291,21 @@ impl Text<'_> {
         let (line, text) = [self.named.saturating_sub(1), self.named, self.named.saturating_sub(2)]
             .into_iter()
             .filter_map(|number| Some((number, self.line(number)?)))
-            .find(|(_, line)| !line.trim().is_empty() && !line.trim_start().starts_with(['#', '-']) && !is_key(line))?;
+            .find(|(_, line)| {
+                !line.trim().is_empty() && !line.trim_start().starts_with(['#', '-']) && !is_key(line)
+            })?;
         let body = text.trim();
         let hint = match body.split_once(':') {
             Some((key, value)) => format!("write a blank after the colon: `{key}: {value}`"),
-            None => "write `key: value`; a text over several lines begins with `key: |` and is indented".to_owned(),
+            None => "write `key: value`; a text over several lines begins with `key: |` and is indented"
+                .to_owned(),
         };
-        Some(Diagnosis { line, column: indent(text), problem: "the line is no `key: value`".to_owned(), hint })
+        Some(Diagnosis {
+            line,
+            column: indent(text),
+            problem: "the line is no `key: value`".to_owned(),
+            hint,
+        })
     }
 }
 

@@ -91,7 +91,8 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         let total = releases.len();
         releases.truncate(max);
         let next = count(&invocation.flags, names::OFFSET) + max;
-        let text = format!("{max} of {total} releases are shown: `--max 0` shows all, `--offset {next}` the next");
+        let text =
+            format!("{max} of {total} releases are shown: `--max 0` shows all, `--offset {next}` the next");
         invocation.ui.warn(&text);
     }
     let flags = &invocation.flags;

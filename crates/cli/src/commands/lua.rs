@@ -14,7 +14,7 @@ use crate::flag::{Flag, names};
 use crate::grants::{self, Grant, Grants};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, print_data, yaml};
-use crate::output::table::table;
+use crate::output::grid::print_rows;
 use crate::report::Reporting;
 use crate::scripts::{self, SCRIPTS};
 use crate::{chart_reference, kubeconfig, request};
@@ -126,7 +126,7 @@ fn grants(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let all = grants.all().map_err(Failure::run_time)?;
     match Format::from_flags(&invocation.flags) {
         Format::Table if all.is_empty() => invocation.ui.print("No permissions have been granted.\n"),
-        Format::Table => invocation.ui.print(&format!("{}\n", table(&rows(&all), 0))),
+        Format::Table => print_rows(invocation, &rows(&all), 0),
         format => print_data(invocation.ui, format, &Node::List(all.iter().map(grants::node).collect())),
     }
 }

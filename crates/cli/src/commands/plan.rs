@@ -284,6 +284,19 @@ fn finish(
     answer(invocation, &plan)
 }
 
+/// What to do about the objects that cannot be applied.
+fn advice(invocation: &Invocation<'_>, plan: &ReleasePlan) -> String {
+    let problems = || plan.objects.iter().filter(|object| object.problem.is_some());
+    match problems().find(|object| !object.immutable.is_empty()) {
+        Some(object) => {
+            let fields = object.immutable.join(", ");
+            let cost = crate::advice::recreation(&object.id.kind, &object.id.name, invocation);
+            format!("{fields} of {} {}: {cost}", object.id.kind, object.id.name)
+        }
+        None => "the lines with `refused:` say why".to_owned(),
+    }
+}
+
 /// Answers by the exit code.
 fn answer(invocation: &Invocation<'_>, plan: &ReleasePlan) -> Result<(), Failure> {
     let problems = plan.problems().count();
@@ -292,7 +305,8 @@ fn answer(invocation: &Invocation<'_>, plan: &ReleasePlan) -> Result<(), Failure
         return Err(Failure::run_time(format!(
             "the {} would fail: {problems} {plural} cannot be applied",
             plan.operation.name()
-        )));
+        ))
+        .hint(advice(invocation, plan)));
     }
     let changes = plan.has_changes() && !invocation.flags.on(names::NO_DETAILED_EXITCODE);
     if changes { Err(Failure::new(FailureKind::Changes, "")) } else { Ok(()) }

@@ -14,10 +14,9 @@ pub(crate) fn color(status: Status) -> Option<u8> {
     match status {
         Status::Deployed => Some(32),
         Status::Failed | Status::Unknown => Some(31),
-        Status::PendingInstall
-        | Status::PendingUpgrade
-        | Status::PendingRollback
-        | Status::Uninstalling => Some(33),
+        Status::PendingInstall | Status::PendingUpgrade | Status::PendingRollback | Status::Uninstalling => {
+            Some(33)
+        }
         Status::Uninstalled | Status::Superseded => None,
     }
 }

@@ -3,8 +3,11 @@
 //! Helm's layout is in [`super::table`]. This one is for `pintle` on a terminal, where a row that wraps cannot be read; what
 //! goes into files and pipes is not shortened.
 
+use std::borrow::Cow;
+
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
+use super::table::table;
 use crate::env::Environment;
 use crate::failure::Failure;
 use crate::flag::names;
@@ -32,10 +35,10 @@ pub(crate) enum Fit {
 }
 
 /// A column.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Column {
     /// The heading, which `--columns` and `--sort-by` name in any case, with dashes for blanks.
-    pub(crate) heading: &'static str,
+    pub(crate) heading: Cow<'static, str>,
     pub(crate) fit: Fit,
     /// Whether it has numbers, which are aligned at their end.
     pub(crate) is_number: bool,
@@ -43,7 +46,7 @@ pub(crate) struct Column {
 
 impl Column {
     pub(crate) const fn new(heading: &'static str, fit: Fit) -> Column {
-        Column { heading, fit, is_number: false }
+        Column { heading: Cow::Borrowed(heading), fit, is_number: false }
     }
 
     pub(crate) const fn number(mut self) -> Column {
@@ -83,7 +86,11 @@ impl<T: Into<String>> From<T> for Cell {
     fn from(text: T) -> Cell {
         // A cell is one line.
         let text: String = text.into();
-        let text = if text.contains(['\n', '\t']) { text.split_whitespace().collect::<Vec<_>>().join(" ") } else { text };
+        let text = if text.contains(['\n', '\t']) {
+            text.split_whitespace().collect::<Vec<_>>().join(" ")
+        } else {
+            text
+        };
         Cell { text, sort: None, color: None }
     }
 }
@@ -140,11 +147,12 @@ impl Grid {
         if names.is_empty() {
             return Ok(());
         }
-        let chosen = names.iter().map(|name| self.find("--columns", name)).collect::<Result<Vec<usize>, Failure>>()?;
+        let chosen =
+            names.iter().map(|name| self.find("--columns", name)).collect::<Result<Vec<usize>, Failure>>()?;
         // Who names a column wants to see it.
         let keep = |column: &Column| match column.fit {
-            Fit::Drop(_) => Column { fit: Fit::Middle, ..*column },
-            _ => *column,
+            Fit::Drop(_) => Column { fit: Fit::Middle, ..column.clone() },
+            _ => column.clone(),
         };
         self.columns = chosen.iter().map(|at| keep(&self.columns[*at])).collect();
         for row in &mut self.rows {
@@ -158,7 +166,8 @@ impl Grid {
         let names: Vec<String> = self.columns.iter().map(Column::name).collect();
         names.iter().position(|known| *known == wanted).ok_or_else(|| {
             let known: Vec<&str> = names.iter().map(String::as_str).collect();
-            let near = question(NameOf::Other, &wanted, &known).map(|text| format!("{text} ")).unwrap_or_default();
+            let near =
+                question(NameOf::Other, &wanted, &known).map(|text| format!("{text} ")).unwrap_or_default();
             Failure::usage(format!("{flag}: there is no column `{name}`"))
                 .hint(format!("{near}the columns are {}", known.join(", ")))
         })
@@ -170,8 +179,9 @@ impl Grid {
         let widths = self.widths(&shown, layout);
         let mut text = String::new();
         if layout.headings {
-            let cells = shown.iter().map(|at| Cell::from(self.columns[*at].heading));
-            let bold = |padded: String| if layout.colors { format!("\u{1b}[1m{padded}\u{1b}[22m") } else { padded };
+            let cells = shown.iter().map(|at| Cell::from(self.columns[*at].heading.as_ref()));
+            let bold =
+                |padded: String| if layout.colors { format!("\u{1b}[1m{padded}\u{1b}[22m") } else { padded };
             self.push_line(&mut text, &shown, &widths, cells.collect(), &|_, padded| bold(padded));
         }
         for row in &self.rows {
@@ -253,7 +263,8 @@ impl Grid {
         // The widest that may give way does, one step at a time, so that short columns stay whole.
         while widths.iter().sum::<usize>() > room {
             let candidates = shown.iter().enumerate().filter(|(index, at)| {
-                matches!(self.columns[**at].fit, Fit::Middle | Fit::End) && widths[*index] > self.least(**at, layout)
+                matches!(self.columns[**at].fit, Fit::Middle | Fit::End)
+                    && widths[*index] > self.least(**at, layout)
             });
             let Some((index, _)) = candidates.max_by_key(|(index, _)| widths[*index]) else { break };
             widths[index] -= 1;
@@ -305,7 +316,12 @@ fn end_of(text: &str, width: usize) -> String {
 
 /// Prints a table of `pintle`, by the flags of [`crate::flag::groups::TABLE`] if the command has them. `summary` is the line
 /// below it, which only people see.
-pub(crate) fn print(invocation: &mut Invocation<'_>, mut grid: Grid, headings: bool, summary: &str) -> Result<(), Failure> {
+pub(crate) fn print(
+    invocation: &mut Invocation<'_>,
+    mut grid: Grid,
+    headings: bool,
+    summary: &str,
+) -> Result<(), Failure> {
     let flags = &invocation.flags;
     if flags.declares(names::SORT_BY) {
         grid.sort_by(flags.text(names::SORT_BY))?;
@@ -321,11 +337,33 @@ pub(crate) fn print(invocation: &mut Invocation<'_>, mut grid: Grid, headings: b
     Ok(())
 }
 
+/// Prints rows, of which the first has the headings: fitted to a terminal, and else in Helm's layout with at most `limit`
+/// characters in a cell.
+pub(crate) fn print_rows(
+    invocation: &mut Invocation<'_>,
+    rows: &[Vec<String>],
+    limit: usize,
+) -> Result<(), Failure> {
+    let (Some((headings, rows)), true) = (rows.split_first(), is_wanted(invocation)) else {
+        return invocation.ui.print(&format!("{}\n", table(rows, limit)));
+    };
+    let last = headings.len().saturating_sub(1);
+    let column = |(at, heading): (usize, &String)| Column {
+        heading: Cow::Owned(heading.trim().to_owned()),
+        fit: if at == last { Fit::End } else { Fit::Middle },
+        is_number: false,
+    };
+    let mut grid = Grid::new(headings.iter().enumerate().map(column).collect());
+    rows.iter().for_each(|row| grid.push(row.iter().map(|cell| Cell::from(cell.trim_end())).collect()));
+    print(invocation, grid, true, "")
+}
+
 /// Whether a command prints a table for people: on a terminal, and where a flag asks for it. What goes into files and pipes
 /// has the layout that scripts know.
 pub(crate) fn is_wanted(invocation: &Invocation<'_>) -> bool {
     let flags = &invocation.flags;
-    let is_asked = flags.declares(names::SORT_BY) && (flags.given(names::SORT_BY) || flags.given(names::COLUMNS));
+    let is_asked =
+        flags.declares(names::SORT_BY) && (flags.given(names::SORT_BY) || flags.given(names::COLUMNS));
     invocation.personality == Personality::Pintle
         && (is_asked || is_wide(invocation) || terminal_width(invocation.environment).is_some())
 }
@@ -394,7 +432,8 @@ mod tests {
             Column::new("DESCRIPTION", Fit::End),
         ]);
         for (name, revision) in [("ingress-nginx-controller-internal", "10"), ("web", "9")] {
-            let cells = [name, revision, "ingress-nginx-4.11.3", "Upgrade complete, and a long text about it"];
+            let cells =
+                [name, revision, "ingress-nginx-4.11.3", "Upgrade complete, and a long text about it"];
             grid.push(cells.map(Cell::from).to_vec());
         }
         grid
@@ -434,7 +473,8 @@ mod tests {
 
     #[test]
     fn ages_are_those_of_kubectl() {
-        let ages = [0, 119, 120, 125, 3600, 4 * 3600 + 60, 86_400, 3 * 86_400, 400 * 86_400, 800 * 86_400].map(age);
+        let ages =
+            [0, 119, 120, 125, 3600, 4 * 3600 + 60, 86_400, 3 * 86_400, 400 * 86_400, 800 * 86_400].map(age);
         assert_eq!(ages, ["0s", "119s", "2m", "2m5s", "60m", "4h1m", "24h", "3d", "400d", "2y70d"]);
     }
 }

@@ -78,9 +78,9 @@ pub(crate) fn versions_grid(versions: &[Summary], columns: ExtraColumns) -> Grid
             Cell::from(version.rollback_revision.map(|number| number.to_string()).unwrap_or_default())
         }));
         row.push(Cell::from(version.description.as_str()));
-        row.extend(
-            columns.id.then(|| Cell::from(version.id.as_ref().map(|id| short_id(&id.to_string())).unwrap_or_default())),
-        );
+        row.extend(columns.id.then(|| {
+            Cell::from(version.id.as_ref().map(|id| short_id(&id.to_string())).unwrap_or_default())
+        }));
         grid.push(row);
     }
     grid

@@ -247,7 +247,11 @@ impl Explanation {
 
     /// The template lines that wrote a line of a rendered file, and the values that they read. Unlike with
     /// [`Explanation::explain_line`], the file need not be valid YAML.
-    pub fn explain_text_line(&self, file: &str, line: usize) -> Option<(Vec<TemplateLine>, Vec<ExplainedValue>)> {
+    pub fn explain_text_line(
+        &self,
+        file: &str,
+        line: usize,
+    ) -> Option<(Vec<TemplateLine>, Vec<ExplainedValue>)> {
         let explained = self.render.as_ref()?.trace.line(file, line)?;
         let origins = self.origins().ok()?;
         let (values, _) = self.explain_reads(&origins, explained.reads);
