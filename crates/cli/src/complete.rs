@@ -1,5 +1,6 @@
 //! Shell completion, in cobra's `__complete` protocol.
 
+mod chart_parts;
 mod charts;
 mod flags;
 mod live;

@@ -310,9 +310,13 @@ impl Driver {
                     let _ = crate::ui::eprint_line(&wait_text(server, pause));
                 });
                 Ok(cluster.with_silence_notice(|server| {
+                    // Once, however many connections a command opens.
+                    static TOLD: std::sync::Once = std::sync::Once::new();
                     let text =
                         format!("info: {server} has not answered for 2 seconds; waiting (Ctrl-C stops)");
-                    let _ = crate::ui::eprint_line(&text);
+                    TOLD.call_once(|| {
+                        let _ = crate::ui::eprint_line(&text);
+                    });
                 }))
             }
         }

@@ -481,3 +481,24 @@ fn a_missing_file_is_an_empty_byte_slice() {
       [] [] [] 0 []uint8 "" []uint8 [] d
     "#);
 }
+
+#[test]
+fn lookup_finds_objects_of_files_without_a_cluster() {
+    let env = TestEnv::new();
+    env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
+    env.write(
+        "web/templates/a.yaml",
+        "found: {{ with lookup \"v1\" \"ConfigMap\" \"shop\" \"settings\" }}{{ .data.color }}{{ else }}none{{ end }}\n",
+    );
+    env.write(
+        "objects/settings.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: shop}\ndata: {color: red}\n",
+    );
+    for line in ["template web --lookup-from objects", "template web --lookup-from objects/settings.yaml"] {
+        let shown = env.pintle(line);
+        assert!(shown.contains("found: red"), "{line}: {shown}");
+    }
+    assert!(env.pintle("template web").contains("found: none"));
+    let missing = env.pintle("template web --lookup-from objcts");
+    assert!(missing.contains("did you mean `objects`?"), "{missing}");
+}

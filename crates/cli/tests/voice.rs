@@ -45,8 +45,11 @@ fn commands() -> Vec<String> {
 
 /// What is wrong with the form of an output.
 fn faults(line: &str, shown: &str) -> Vec<String> {
-    let mut faults: Vec<String> =
-        NEVER.iter().filter(|never| shown.contains(*never)).map(|never| format!("`{line}` prints `{never}`:\n{shown}")).collect();
+    let mut faults: Vec<String> = NEVER
+        .iter()
+        .filter(|never| shown.contains(*never))
+        .map(|never| format!("`{line}` prints `{never}`:\n{shown}"))
+        .collect();
     // A question that is not answered stays without a line break.
     if shown.contains("<no line break>") && !shown.contains("\nUsername: ") {
         faults.push(format!("`{line}` ends without a line break:\n{shown}"));

@@ -116,6 +116,7 @@ pub mod lint;
 mod live;
 #[cfg(feature = "cluster")]
 mod log_writers;
+mod lookup_objects;
 mod manifest;
 #[cfg(feature = "cluster")]
 mod object_selector;
@@ -140,6 +141,7 @@ pub use clock::{Clock, SystemClock};
 pub use error::{Error, ErrorKind, Result};
 pub use input::ValuesLayer;
 pub use lifecycle::Lifecycle;
+pub use lookup_objects::LookupObjects;
 #[cfg(all(feature = "lua", feature = "registry"))]
 pub use lifecycle::network::Network;
 #[cfg(all(feature = "cluster", feature = "lua"))]

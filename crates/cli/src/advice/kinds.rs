@@ -33,6 +33,11 @@ fn explain(api_version: &str, kind: &str) -> (String, String, &'static str) {
     }
     let known = kinds();
     let elsewhere: Vec<&Gvk> = known.iter().filter(|other| other.kind == kind).collect();
+    if elsewhere.iter().any(|other| other.api_version() == api_version) {
+        let hint = "Kubernetes has this kind, but this server does not list it: see whether the cluster is healthy, and \
+                    whether its version is supported";
+        return (own, hint.to_owned(), "kind");
+    }
     if let Some(first) = elsewhere.first() {
         return (own, format!("{kind} is in `apiVersion: {}`", first.api_version()), "apiVersion");
     }

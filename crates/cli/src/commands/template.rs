@@ -50,7 +50,9 @@ taken from --kube-version and --api-versions, which can be repeated or take a li
 };
 
 static OWN: &[Flag] = &[
-    Flag::array(names::SHOW_ONLY, "print only the objects of these templates; may be repeated").short('s'),
+    Flag::array(names::SHOW_ONLY, "print only the objects of these templates; may be repeated")
+        .short('s')
+        .completes(FlagCompletion::Templates),
     Flag::text(names::OUTPUT_DIR, "write files to this directory instead of stdout"),
     Flag::switch(names::VALIDATE, "validate the objects against the cluster")
         .deprecated("use '--dry-run=server' instead"),
@@ -72,6 +74,10 @@ static OWN: &[Flag] = &[
         .completes(FlagCompletion::Words(&["client", "server"])),
     Flag::text(names::COMPAT, "the Helm version whose behavior to follow: 3 or 4 ($PINTLE_COMPAT)")
         .completes(FlagCompletion::Words(&["3", "4"])),
+    Flag::array(
+        names::LOOKUP_FROM,
+        "a file or directory of objects that the function lookup finds without a cluster; may be repeated",
+    ),
     // Notes are never printed here; the flags are accepted because `install` has them.
     Flag::switch(names::HIDE_NOTES, "")
         .deprecated("this flag has no effect for 'helm template' and will be removed in Helm 5"),
@@ -116,6 +122,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         record_objects: request::record_objects(invocation),
         post_render,
         warn_unread: request::warns_unread(invocation),
+        lookup: request::lookup_objects(invocation)?,
         ..TemplateRequest::default()
     };
     let target = if live {

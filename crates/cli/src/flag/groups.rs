@@ -81,8 +81,10 @@ pub(crate) static GLOBAL: &[Flag] = &[
 pub(crate) static VALUES: &[Flag] = &[
     Flag::list(names::VALUES, "a file of values in YAML, or - for standard input; may be repeated")
         .short('f'),
-    Flag::array(names::SET, "set values by path, with types inferred: a.b=1,c=x; may be repeated"),
-    Flag::array(names::SET_STRING, "set string values by path: a.b=1,c=x; may be repeated"),
+    Flag::array(names::SET, "set values by path, with types inferred: a.b=1,c=x; may be repeated")
+        .completes(FlagCompletion::ValuePaths),
+    Flag::array(names::SET_STRING, "set string values by path: a.b=1,c=x; may be repeated")
+        .completes(FlagCompletion::ValuePaths),
     Flag::array(
         names::SET_FILE,
         "set values by path from the content of files: a.b=file,c=other; may be repeated",

@@ -12,6 +12,7 @@ pub(crate) const ADDRESS: Name<String> = Name::new("address");
 pub(crate) const ADD_DIR_HEADER: Name<bool> = Name::new("add-dir-header");
 pub(crate) const ALIAS: Name<String> = Name::new("alias");
 pub(crate) const COLUMNS: Name<Vec<String>> = Name::new("columns");
+pub(crate) const LOOKUP_FROM: Name<Vec<String>> = Name::new("lookup-from");
 pub(crate) const SEARCH: Name<String> = Name::new("search");
 pub(crate) const SORT_BY: Name<String> = Name::new("sort-by");
 pub(crate) const ALLOW_UNREAD_VALUES: Name<bool> = Name::new("allow-unread-values");

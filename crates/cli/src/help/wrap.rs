@@ -8,7 +8,8 @@ pub(super) fn paragraphs(text: &str, width: usize) -> String {
     let mut out = String::new();
     let mut paragraph = String::new();
     for line in text.lines() {
-        let is_text = !line.trim().is_empty() && !line.starts_with([' ', '|', '#']) && !line.starts_with("- ");
+        let is_text =
+            !line.trim().is_empty() && !line.starts_with([' ', '|', '#']) && !line.starts_with("- ");
         if is_text {
             if !paragraph.is_empty() {
                 paragraph.push(' ');

@@ -18,7 +18,7 @@ use crate::hook_problems;
 use crate::options::RenderOptions;
 use crate::post_render::PostRenderOptions;
 use crate::prepare::{Prepared, RENDER_EVENTS, displayed_content, prepare_for, push_document};
-use crate::{AnySession, Error, Lifecycle, OfflineSession, RecordObjects, Reporter, Result};
+use crate::{AnySession, Error, Lifecycle, LookupObjects, OfflineSession, RecordObjects, Reporter, Result};
 
 /// What to render, and how.
 #[derive(Clone, Debug)]
@@ -70,6 +70,8 @@ pub struct TemplateRequest {
     pub post_render: PostRenderOptions,
     /// Warns of values that no template reads.
     pub warn_unread: bool,
+    /// What `lookup` finds without a cluster.
+    pub lookup: LookupObjects,
 }
 
 /// Where the rendered output goes.
@@ -109,6 +111,7 @@ impl Default for TemplateRequest {
             record_objects: RecordObjects::default(),
             post_render: PostRenderOptions::default(),
             warn_unread: false,
+            lookup: LookupObjects::default(),
         }
     }
 }
@@ -127,6 +130,9 @@ impl TemplateRequest {
         };
         let mut target = Target::offline(release, capabilities);
         target.dns = self.dns;
+        if !self.lookup.is_empty() {
+            target.lookup = Arc::new(self.lookup.clone());
+        }
         target
     }
 
