@@ -182,7 +182,7 @@ mod tests {
             question(NameOf::Other, "lst", &["list", "lint"]).as_deref(),
             Some("did you mean `list`?")
         );
-        let guess = question(NameOf::Other, "prducton", &["production", "productive"]);
+        let guess = question(NameOf::Other, "prod", &["production", "productive"]);
         assert_eq!(guess.as_deref(), Some("did you mean `production` or `productive`?"));
     }
 }

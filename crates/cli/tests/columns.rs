@@ -44,10 +44,10 @@ fn releases_fit_the_terminal() {
     assert_snapshot!(run("list -A --columns name,status --sort-by status", "80"), @"
     exit 0
     --- stdout
-    NAME                                        STATUS
-    payments-gateway-for-the-region-europe-1    deployed
-    payments-gateway-for-the-region-europe-3    deployed
-    payments-gateway-for-the-region-europe-2    failed
+    NAME                                      STATUS
+    payments-gateway-for-the-region-europe-1  deployed
+    payments-gateway-for-the-region-europe-3  deployed
+    payments-gateway-for-the-region-europe-2  failed
 
     3 releases: 2 deployed, 1 failed
     ");

@@ -55,7 +55,7 @@ fn unknown_function(message: &str) -> Option<Advice> {
         "import" | "extends" => "named templates are called with `{{ include \"NAME\" . }}`".to_owned(),
         "Values" | "Release" | "Chart" => format!("write `.{name}`, with a dot"),
         _ => question(NameOf::Function, name, &known).unwrap_or_else(|| {
-            "docs/reference/template-functions.md lists the functions; a value is written with a dot"
+            "the functions are those of Helm; a value is written with a dot, and text in double quotes"
                 .to_owned()
         }),
     };

@@ -19,7 +19,9 @@ pub(super) fn diagnose(text: &str, reason: &str) -> Diagnosis {
     let facts = Text { lines, named };
     let found = facts.tab(reason).or_else(|| facts.duplicate(reason)).or_else(|| facts.special_start(reason));
     let found = found.or_else(|| match () {
-        () if reason.contains("mapping values are not allowed") => facts.second_colon(),
+        () if reason.contains("mapping values are not allowed") => {
+            facts.second_colon().or_else(|| facts.no_colon())
+        },
         () if reason.contains("did not find expected key") || reason.contains("block collection") => {
             facts.indentation(named.saturating_sub(1)).or_else(|| facts.after_quote())
         }

@@ -43,7 +43,7 @@ mod tests {
     #[test]
     fn examples_are_commands_with_flags_that_exist() {
         let mut wrong = Vec::new();
-        for line in TEXT.lines().filter(|line| line.contains("pintle ")) {
+        for line in TEXT.lines().filter(|line| line.contains("pintle ") && !line.contains('`')) {
             // Pipes and variables before the command are the shell's.
             let command = line.split("pintle ").nth(1).unwrap_or_default();
             let command =

@@ -7,7 +7,14 @@ use unicode_width::UnicodeWidthStr as _;
 pub(super) fn paragraphs(text: &str, width: usize) -> String {
     let mut out = String::new();
     let mut paragraph = String::new();
+    let mut table: Vec<(String, String)> = Vec::new();
     for line in text.lines() {
+        if let Some(row) = line.strip_prefix('|') {
+            flush(&mut paragraph, width, &mut out);
+            table.extend(cells(row));
+            continue;
+        }
+        out.push_str(&rows(&std::mem::take(&mut table), Some(width)));
         let is_text =
             !line.trim().is_empty() && !line.starts_with([' ', '|', '#']) && !line.starts_with("- ");
         if is_text {
@@ -22,7 +29,16 @@ pub(super) fn paragraphs(text: &str, width: usize) -> String {
         out.push('\n');
     }
     flush(&mut paragraph, width, &mut out);
+    out.push_str(&rows(&table, Some(width)));
     out
+}
+
+/// The first cell of a row of a Markdown table, and the others; `None` for the line below the headings.
+fn cells(row: &str) -> Option<(String, String)> {
+    let mut cells = row.trim_end().trim_end_matches('|').split('|').map(str::trim);
+    let first = cells.next()?;
+    let rest: Vec<&str> = cells.collect();
+    (!first.starts_with("---")).then(|| (format!("  {first}"), rest.join(" ")))
 }
 
 fn flush(paragraph: &mut String, width: usize, out: &mut String) {
@@ -110,9 +126,8 @@ mod tests {
         One long sentence that goes
         on.
 
-            pintle install web \
-              ./web --set a=b \
-              --wait
+            pintle install web ./web \
+              --set a=b --wait
 
         - a list item that is long
           enough

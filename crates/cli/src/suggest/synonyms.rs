@@ -113,6 +113,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("isset", "hasKey"),
     ("json", "toJson"),
     ("length", "len"),
+    ("lenght", "len"),
     ("less", "lt"),
     ("lowercase", "lower"),
     ("tolower", "lower"),
