@@ -11,8 +11,8 @@ use pintle::release::VersionRef;
 use pintle::render::KubeVersion;
 use pintle::repo::Getter;
 use pintle::{
-    CrdPolicy, DeployOptions, DryRun, HookLogs, LookupObjects, Method, MethodChoice, RecordObjects, ValuesLayer,
-    WaitStrategy,
+    CrdPolicy, DeployOptions, DryRun, HookLogs, LookupObjects, Method, MethodChoice, RecordObjects,
+    ValuesLayer, WaitStrategy,
 };
 use pintle_tree::number::{IntError, parse_int};
 use pintle_tree::quote::quote;
@@ -101,7 +101,11 @@ pub(crate) fn lookup_objects(invocation: &Invocation<'_>) -> Result<LookupObject
     for path in invocation.flags.list(names::LOOKUP_FROM) {
         for file in manifests(Path::new(path)) {
             let text = crate::read::file(&file, crate::read::MAX_STREAM).map_err(|error| {
-                let failure = Failure::usage(format!("--lookup-from: cannot read {}: {}", file.display(), reason(&error)));
+                let failure = Failure::usage(format!(
+                    "--lookup-from: cannot read {}: {}",
+                    file.display(),
+                    reason(&error)
+                ));
                 match crate::advice::names::near_file(path) {
                     Some(near) => failure.hint(format!("did you mean `{near}`?")),
                     None => failure,
@@ -121,7 +125,8 @@ fn manifests(path: &Path) -> Vec<PathBuf> {
     }
     let entries = std::fs::read_dir(path).into_iter().flatten().take(MAX_FILES).flatten();
     let is_manifest = |path: &PathBuf| {
-        path.is_file() && path.extension().is_some_and(|end| ["yaml", "yml", "json"].iter().any(|known| end == *known))
+        path.is_file()
+            && path.extension().is_some_and(|end| ["yaml", "yml", "json"].iter().any(|known| end == *known))
     };
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_manifest).collect();
     files.sort();

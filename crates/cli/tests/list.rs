@@ -84,14 +84,13 @@ fn an_unreachable_cluster_is_an_error_with_a_hint() {
     --- stderr
     Error: kubernetes cluster unreachable: context "b" does not exist
     "#);
-    assert_snapshot!(env.pintle("list --kubeconfig config --kube-context b"), @r#"
+    assert_snapshot!(env.pintle("list --kubeconfig config --kube-context b"), @"
     exit 2
     --- stderr
-    error: the cluster cannot be reached
-    caused by: context "b" does not exist
+    error: the kubeconfig has no context `b`
 
-    hint: --kubeconfig or $KUBECONFIG names the file that describes the cluster, and --kube-context the context in it; `--cluster embedded` tries it without a cluster
-    "#);
+    hint: `kubectl config get-contexts` shows them
+    ");
     assert_snapshot!(env.pintle(&format!("list {UNREACHABLE}")), @r#"
     exit 1
     --- stderr

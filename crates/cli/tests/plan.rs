@@ -133,7 +133,7 @@ fn rollbacks_and_uninstalls_are_planned() {
         &["exit 2\n", "-   color: blue", "+   color: red", "version 2 to 3"],
     );
     holds(&run(&env, "plan uninstall a"), &["exit 2\n", "- delete ConfigMap default/a\n", "3 to delete"]);
-    holds(&run(&env, "plan uninstall b"), &["exit 1\n", "not found"]);
+    holds(&run(&env, "plan uninstall b"), &["exit 1\n", "there is no release `b`"]);
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn drift_is_found_and_fixed() {
     holds(&run(&env, "history a"), &["exit 0\n"]);
     assert!(!run(&env, "history a").contains("Rollback"), "a correction is no new version");
     holds(&run(&env, "drift a"), &["exit 0\n", "no drift in 3 objects"]);
-    holds(&run(&env, "drift -o text"), &["no drift in 2 releases"]);
+    holds(&run(&env, "drift -o text"), &["no drift in 1 of 2 releases"]);
     holds(&run(&env, "drift -o text --all"), &["release thief"]);
 }
 

@@ -112,7 +112,12 @@ fn a_chart_that_does_not_parse_has_an_exit_code_of_its_own() {
     assert_snapshot!(env.pintle("show chart bad"), @"
     exit 3
     --- stderr
-    error: cannot load Chart.yaml: error converting YAML to JSON: yaml: line 1: did not find expected node content
+    error: `bad/Chart.yaml` is not valid YAML: did not find expected node content
+      --> bad/Chart.yaml:1:1
+      1 | name: [
+        | ^
+
+    hint: the mistake is on this line, or in the lines above it
     ");
     assert_snapshot!(env.pintle("show chart"), @"
     exit 2

@@ -141,13 +141,13 @@ pub use clock::{Clock, SystemClock};
 pub use error::{Error, ErrorKind, Result};
 pub use input::ValuesLayer;
 pub use lifecycle::Lifecycle;
-pub use lookup_objects::LookupObjects;
 #[cfg(all(feature = "lua", feature = "registry"))]
 pub use lifecycle::network::Network;
 #[cfg(all(feature = "cluster", feature = "lua"))]
 pub use lifecycle::scripts::ScriptCluster;
 #[cfg(feature = "lua")]
 pub use lifecycle::scripts::{Consent, ConsentRequest, Granted, Scripting};
+pub use lookup_objects::LookupObjects;
 #[cfg(feature = "cluster")]
 pub use log_writers::LogWriters;
 #[cfg(feature = "cluster")]

@@ -41,7 +41,8 @@ impl Lookup for LookupObjects {
     ) -> Result<Map<Node>, String> {
         let is_meant = |object: &&Object| {
             // Without a namespace an object is one of the cluster, or of whichever namespace is asked for.
-            let is_there = namespace.is_empty() || matches!(object.namespace(), "") || object.namespace() == namespace;
+            let is_there =
+                namespace.is_empty() || matches!(object.namespace(), "") || object.namespace() == namespace;
             object.api_version() == api_version && object.kind() == kind && is_there
         };
         let mut found = self.0.iter().filter(is_meant);
@@ -68,8 +69,11 @@ mod tests {
     fn objects_are_found_by_kind_namespace_and_name() {
         let text = b"apiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: shop}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: b}\n";
         let objects = LookupObjects::read([text.as_slice()]).expect("good objects");
-        let find = |namespace: &str, name: &str| objects.lookup("v1", "Secret", namespace, name).expect("no error");
-        assert!(!find("shop", "a").is_empty() && find("other", "a").is_empty() && !find("other", "b").is_empty());
+        let find =
+            |namespace: &str, name: &str| objects.lookup("v1", "Secret", namespace, name).expect("no error");
+        assert!(
+            !find("shop", "a").is_empty() && find("other", "a").is_empty() && !find("other", "b").is_empty()
+        );
         let count = |namespace: &str| match find(namespace, "").get("items") {
             Some(Node::List(items)) => items.len(),
             _ => 0,

@@ -21,7 +21,7 @@ pub(super) fn diagnose(text: &str, reason: &str) -> Diagnosis {
     let found = found.or_else(|| match () {
         () if reason.contains("mapping values are not allowed") => {
             facts.second_colon().or_else(|| facts.no_colon())
-        },
+        }
         () if reason.contains("did not find expected key") || reason.contains("block collection") => {
             facts.indentation(named.saturating_sub(1)).or_else(|| facts.after_quote())
         }

@@ -83,7 +83,9 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         let text = match (unchanged, found.len()) {
             (_, 0) => "there are no deployed releases here".to_owned(),
             (unchanged, all) if unchanged == all => format!("no drift in {}", counted(all, "release")),
-            (unchanged, all) => format!("no drift in {unchanged} of {}; `--all` shows every one", counted(all, "release")),
+            (unchanged, all) => {
+                format!("no drift in {unchanged} of {}; `--all` shows every one", counted(all, "release"))
+            }
         };
         invocation.ui.print(&format!("{text}\n"))?;
     }

@@ -39,7 +39,8 @@ fn chart(invocation: &Invocation<'_>) -> Option<Chart> {
     if invocation.personality != Personality::Pintle {
         return None;
     }
-    let is_chart = |path: &&Path| path.join("Chart.yaml").is_file() || path.extension().is_some_and(|end| end == "tgz");
+    let is_chart =
+        |path: &&Path| path.join("Chart.yaml").is_file() || path.extension().is_some_and(|end| end == "tgz");
     let operands = invocation.flags.operands.iter().rev().map(Path::new);
     let path = operands.into_iter().find(|path| is_chart(path))?;
     pintle::chart::load(path, &mut Vec::new()).ok()

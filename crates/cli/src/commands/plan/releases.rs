@@ -16,8 +16,8 @@ use crate::commands::upgrade;
 use crate::connect::Connection;
 use crate::failure::{Failure, FailureKind, reason};
 use crate::flag::deploy::EXCLUSIVE;
-use crate::flag::{Flag, names};
 use crate::flag::operations::{UPGRADE_GROUPS, join};
+use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
 use crate::request;
 
