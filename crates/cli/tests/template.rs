@@ -274,12 +274,12 @@ fn text_that_is_no_object_is_shown_on_demand() {
     assert_snapshot!(env.pintle("template web --no-hooks"), @"
     exit 1
     --- stderr
-    error: `web/templates/bad.yaml` renders to text that is not a Kubernetes object: did not find expected node content
+    error: `web/templates/bad.yaml` renders to text that is not a Kubernetes object: the bracket that opens here is not closed
       --> web/templates/bad.yaml:2:1
       2 | b: [
         | ^
 
-    hint: the mistake is on this line, or in the lines above it; `--debug` prints what was rendered
+    hint: close it with `]` or `}`, and separate its items by commas; `--debug` prints what was rendered
     ");
     let text = env.helm("template web --debug");
     assert!(text.contains("# Source: web/templates/bad.yaml\na: 1\nb: ["), "{text}");

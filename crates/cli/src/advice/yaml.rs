@@ -28,7 +28,9 @@ pub(super) fn diagnose(text: &str, reason: &str) -> Diagnosis {
         () if reason.contains("unexpected end of stream") || reason.contains("document indicator") => {
             facts.open_quote()
         }
-        () if reason.contains("',' or ']'") || reason.contains("',' or '}'") => facts.open_bracket(),
+        () if ["',' or ']'", "',' or '}'", "node content"].iter().any(|end| reason.contains(end)) => {
+            facts.open_bracket()
+        }
         () if reason.contains("could not find expected ':'") => facts.no_colon(),
         () => None,
     });

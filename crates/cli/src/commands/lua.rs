@@ -17,6 +17,7 @@ use crate::output::format::{Format, print_data, yaml};
 use crate::output::grid::print_rows;
 use crate::report::Reporting;
 use crate::scripts::{self, SCRIPTS};
+use crate::suggest::{NameOf, question};
 use crate::{chart_reference, kubeconfig, request};
 
 /// `lua`
@@ -195,13 +196,11 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
 
 fn event(name: &str) -> Result<Event, Failure> {
     Event::for_handlers(name).map_err(|error| {
-        let close = TABLE.iter().filter(|entry| !entry.core && entry.name.contains(name));
-        let close: Vec<&str> = close.map(|entry| entry.name).collect();
+        let known: Vec<&str> = TABLE.iter().filter(|entry| !entry.core).map(|entry| entry.name).collect();
         let failure = Failure::usage(error.to_string());
-        if close.is_empty() || name.is_empty() {
-            failure
-        } else {
-            failure.hint(format!("perhaps {}", close.join(" or ")))
+        match question(NameOf::Hook, name, &known) {
+            Some(question) => failure.hint(question),
+            None => failure,
         }
     })
 }
