@@ -5,8 +5,8 @@ use crate::support::TestEnv;
 /// An API server that refuses connections.
 const UNREACHABLE: &str = "--kube-apiserver http://127.0.0.1:1";
 
-/// Commands that would not end.
-const ENDLESS: [&str; 2] = ["cluster serve", "controller run"];
+/// Commands that would not end, or whose output is a protocol.
+const ENDLESS: [&str; 3] = ["cluster serve", "controller run", "lsp"];
 
 /// What never belongs into a message: labels twice, Go's and Rust's notation for nothing, and data as programs print it for
 /// their developers.

@@ -147,9 +147,9 @@ pub use lifecycle::network::Network;
 pub use lifecycle::scripts::ScriptCluster;
 #[cfg(feature = "lua")]
 pub use lifecycle::scripts::{Consent, ConsentRequest, Granted, Scripting};
-pub use lookup_objects::LookupObjects;
 #[cfg(feature = "cluster")]
 pub use log_writers::LogWriters;
+pub use lookup_objects::LookupObjects;
 #[cfg(feature = "cluster")]
 pub use object_selector::{ObjectPatterns, ObjectSelector};
 pub use options::{
