@@ -49,8 +49,8 @@ pub fn deprecation(api_version: &str, kind: &str) -> Option<Deprecation> {
     MARKED.get(&(api_version, kind)).copied()
 }
 
-/// The deprecation of an API version by everything that is known.
-pub(crate) fn known(api_version: &str, kind: &str) -> Option<Deprecation> {
+/// The deprecation of an API version by everything that is known, also where Kubernetes has deleted the types.
+pub fn known(api_version: &str, kind: &str) -> Option<Deprecation> {
     UNMARKED.get(&(api_version, kind)).copied().or_else(|| deprecation(api_version, kind))
 }
 

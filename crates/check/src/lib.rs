@@ -27,7 +27,7 @@ mod threads;
 mod values;
 
 pub use config::{Config, ConfigError};
-pub use deprecation::{Deprecation, deprecation};
+pub use deprecation::{Deprecation, deprecation, known as known_deprecation};
 pub use finding::{Finding, ObjectName, Report, SourceLine, Verdict, VerdictStatus};
 pub use fix::{Fix, Replacement, apply, fixes};
 pub use rule::{RULES, Rule, Severity};

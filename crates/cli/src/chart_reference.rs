@@ -1,5 +1,6 @@
 //! Chart references as users type them, and the flags that say how they are looked up.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use pintle::ops::locate_chart;
@@ -7,6 +8,7 @@ use pintle::repo::{self, Wanted};
 use pintle::{ChartReference, Error, LocatedChart, Progress, RemoteError, RemoteEvent, Reporter, Verify};
 use pintle_tree::redact::redacted;
 
+use crate::advice::repository;
 use crate::connect::run_offline;
 use crate::failure::Failure;
 use crate::flag::names;
@@ -17,10 +19,6 @@ use crate::{cosign, provenance, remote};
 
 /// The hint for a chart that was not found.
 pub(crate) const PATHS: &str = "give the path of a folder or an archive, or repo/name of a repository";
-
-/// The hint for a repository that was not added, which may also be a folder that does not exist.
-const REPOSITORIES: &str = "`repo add NAME URL` adds a repository, and `repo list` shows those that were added; there is no \
-                            folder of this name, either";
 
 /// Finds the chart that `reference` means: a path that exists, or an archive that is brought into the content cache.
 ///
@@ -74,7 +72,8 @@ pub(crate) fn locate_version(
         PRINT_DATA.iter().any(|name| invocation.command_path.path.split(' ').nth(1) == Some(name));
     let mut reporter = Locating { ui: invocation.ui, prints_data };
     let located = run_offline(locate_chart(&chart, &mut reporter));
-    let located = located.map_err(|error| with_advice(reference.trim(), error))?;
+    let located = located.map_err(|error| with_advice(invocation, reference.trim(), error))?;
+    invocation.chart_path = Some(located.path.clone());
     // Helm's records have no field for the source, and under Helm's name our records are the same bytes as Helm's.
     let source = located.source.filter(|_| invocation.personality == Personality::Pintle);
     Ok(LocatedChart { source, ..located })
@@ -95,22 +94,23 @@ pub(crate) fn of_query(invocation: &Invocation<'_>, query: Wanted) -> Result<Cha
 }
 
 /// The failure of a reference that is neither a path nor in a repository.
-fn with_advice(reference: &str, error: Error) -> Failure {
-    let advice = match &error {
-        Error::Remote(error) => match &**error {
-            RemoteError::Repo(repo::Error::NotAbsolute { .. }) => Some(PATHS),
-            RemoteError::Repo(repo::Error::UnknownRepository { .. }) => Some(REPOSITORIES),
-            _ => None,
-        },
-        _ => None,
-    };
-    let failure = Failure::from(error);
-    match advice {
-        Some(PATHS) => {
-            failure.with_pintle_text(format!("there is no chart at `{}`", redacted(reference))).hint(PATHS)
+fn with_advice(invocation: &Invocation<'_>, reference: &str, error: Error) -> Failure {
+    let shown = redacted(reference);
+    let Error::Remote(remote) = &error else { return error.into() };
+    match &**remote {
+        RemoteError::NoChartAtPath { source, .. }
+            if !matches!(source.kind(), ErrorKind::NotFound | ErrorKind::InvalidInput) =>
+        {
+            error.into()
         }
-        Some(hint) => failure.hint(hint),
-        None => failure,
+        RemoteError::NoChartAtPath { .. } | RemoteError::Repo(repo::Error::NotAbsolute { .. }) => {
+            repository::no_chart(error.into(), invocation, &shown)
+        }
+        RemoteError::Repo(repo::Error::UnknownRepository { name }) => {
+            let name = name.clone();
+            repository::unknown(error.into(), invocation, &name, &shown)
+        }
+        _ => repository::without_index(error.into(), reference),
     }
 }
 

@@ -13,6 +13,7 @@ pub(crate) mod ct;
 pub(crate) mod dependency;
 pub(crate) mod diff;
 pub(crate) mod docs;
+pub(crate) mod doctor;
 pub(crate) mod drift;
 pub(crate) mod env;
 pub(crate) mod get;
@@ -78,6 +79,7 @@ pub(crate) static ROOT: Command = Command {
         &dependency::COMMAND,
         &diff::COMMAND,
         &docs::COMMAND,
+        &doctor::COMMAND,
         &drift::COMMAND,
         &env::COMMAND,
         &get::COMMAND,

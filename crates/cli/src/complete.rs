@@ -1,5 +1,6 @@
 //! Shell completion, in cobra's `__complete` protocol.
 
+mod chart_parts;
 mod charts;
 mod flags;
 mod live;
@@ -172,7 +173,15 @@ fn answer(
     if parsed.given(names::HELP) {
         return Completions::nothing(Directive::NoFiles);
     }
-    let mut invocation = Invocation { personality, called_as, command_path, flags: parsed, environment, ui };
+    let mut invocation = Invocation {
+        personality,
+        called_as,
+        command_path,
+        flags: parsed,
+        environment,
+        chart_path: None,
+        ui,
+    };
     if let Some(flag) = typed_flag.filter(|_| !flags_end) {
         return flags::values(flag, &mut invocation);
     }

@@ -321,8 +321,17 @@ impl Driver {
             (_, Personality::Helm) => Cluster::connect_lazily(settings).await,
             // Helm's client waits without a word.
             (_, Personality::Pintle) => {
-                Ok(Cluster::connect_lazily(settings).await?.with_wait_notice(|server, pause| {
+                let cluster = Cluster::connect_lazily(settings).await?.with_wait_notice(|server, pause| {
                     let _ = crate::ui::eprint_line(&wait_text(server, pause));
+                });
+                Ok(cluster.with_silence_notice(|server| {
+                    // Once, however many connections a command opens.
+                    static TOLD: std::sync::Once = std::sync::Once::new();
+                    let text =
+                        format!("info: {server} has not answered for 2 seconds; waiting (Ctrl-C stops)");
+                    TOLD.call_once(|| {
+                        let _ = crate::ui::eprint_line(&text);
+                    });
                 }))
             }
         }

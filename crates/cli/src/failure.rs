@@ -63,6 +63,8 @@ pub(crate) struct FailureDetails {
     pub(crate) hint: Option<String>,
     /// A line that Helm prints below the error.
     pub(crate) pointer: Option<String>,
+    /// The error of the library, from which [`crate::advice`] works out what to do about it.
+    pub(crate) error: Option<Box<pintle::Error>>,
 }
 
 impl Failure {
@@ -77,6 +79,7 @@ impl Failure {
             excerpt: None,
             hint: None,
             pointer: None,
+            error: None,
         }))
     }
 

@@ -107,6 +107,10 @@ pub(crate) enum FlagCompletion {
     Files,
     /// Nothing.
     Nothing,
+    /// The templates of the chart on the command line.
+    Templates,
+    /// The paths of the values of the chart on the command line.
+    ValuePaths,
     /// One of these words.
     Words(&'static [&'static str]),
     /// One of these words, with descriptions.

@@ -1,6 +1,11 @@
-//! Help in cobra's layout, which users know and documentation tools parse.
+//! Help: as `helm` in cobra's layout, which documentation tools parse, and otherwise in our own ([`ours`]).
 
+mod examples;
+mod groups;
+pub(crate) mod ours;
 pub(crate) mod pages;
+pub(crate) mod topics;
+mod wrap;
 
 use pintle_tree::quote::quote;
 
@@ -9,6 +14,7 @@ use crate::commands::ROOT;
 use crate::env::{Environment, Setting};
 use crate::flag::groups::GLOBAL;
 use crate::flag::{Fallback, Flag, HELP, Kind};
+use crate::output::grid::terminal_width;
 use crate::personality::{EntryPoint, Personality};
 use crate::plugins;
 
@@ -18,6 +24,9 @@ pub(crate) fn help(
     personality: Personality,
     environment: &Environment,
 ) -> String {
+    if personality == Personality::Pintle {
+        return page(environment).command(command_path);
+    }
     let command = command_path.command;
     let text = if command.long.is_empty() { command.short } else { command.long };
     let text = match EntryPoint::from_name(command_path.program()) {
@@ -25,6 +34,11 @@ pub(crate) fn help(
         None => named(text, personality),
     };
     format!("{}\n\n{}", text.trim_end(), usage(command_path, personality, environment))
+}
+
+/// How `pintle` prints help.
+pub(crate) fn page(environment: &Environment) -> ours::Page<'_> {
+    ours::Page { environment, width: terminal_width(environment) }
 }
 
 /// The usage of a command: usage line, aliases, subcommands and flags.

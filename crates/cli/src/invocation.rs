@@ -1,5 +1,7 @@
 //! The context of one run of a command.
 
+use std::path::PathBuf;
+
 use crate::command::CommandPath;
 use crate::env::Environment;
 use crate::flag::names;
@@ -18,6 +20,8 @@ pub(crate) struct Invocation<'a> {
     pub(crate) flags: Parsed,
     /// The environment.
     pub(crate) environment: &'a Environment,
+    /// The folder or archive of the chart, once it was found.
+    pub(crate) chart_path: Option<PathBuf>,
     /// The output streams.
     pub(crate) ui: &'a mut Ui,
 }

@@ -54,6 +54,27 @@ pub(crate) fn contexts(explicit: &str, environment: &Environment) -> Vec<(String
     contexts
 }
 
+/// Which context of the kubeconfig is used.
+pub(crate) struct CurrentContext {
+    pub(crate) name: String,
+    pub(crate) user: String,
+    pub(crate) cluster: String,
+}
+
+/// The context of the flag, or the current one; `None` if the kubeconfig has no such context or does not count.
+pub(crate) fn current_context(flags: &Parsed, environment: &Environment) -> Option<CurrentContext> {
+    if !flags.text_or_setting(names::CLUSTER, environment).is_empty() {
+        return None;
+    }
+    let config = Config::load(flags.text(names::KUBECONFIG), environment)?;
+    let name = match flags.text_or_setting(names::KUBE_CONTEXT, environment) {
+        name if name.is_empty() => config.current.clone()?,
+        name => name,
+    };
+    let context = config.contexts.into_iter().find(|context| context.name == name)?;
+    Some(CurrentContext { name, user: context.user, cluster: context.cluster })
+}
+
 #[derive(Default)]
 struct Config {
     current: Option<String>,
@@ -63,6 +84,7 @@ struct Config {
 struct Context {
     name: String,
     cluster: String,
+    user: String,
     namespace: String,
 }
 
@@ -94,7 +116,8 @@ impl Config {
         for (name, context) in named(&root, "contexts", "context") {
             if self.contexts.iter().all(|known| known.name != name) {
                 let cluster = text_of(&context, "cluster");
-                self.contexts.push(Context { name, cluster, namespace: text_of(&context, "namespace") });
+                let (user, namespace) = (text_of(&context, "user"), text_of(&context, "namespace"));
+                self.contexts.push(Context { name, cluster, user, namespace });
             }
         }
         Some(())

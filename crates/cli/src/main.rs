@@ -1,5 +1,6 @@
 //! The `pintle` program, which is also a drop-in replacement for Helm when it is called as `helm`.
 
+mod advice;
 mod chart_reference;
 mod clock;
 mod command;
@@ -37,6 +38,7 @@ mod request;
 mod run;
 mod schemas;
 mod scripts;
+mod suggest;
 mod text_template;
 mod ui;
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod color;
 pub(crate) mod format;
+pub(crate) mod grid;
 pub(crate) mod history;
 pub(crate) mod list;
 pub(crate) mod live;

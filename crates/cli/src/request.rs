@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pintle::ops::SensitivePath;
@@ -10,8 +11,8 @@ use pintle::release::VersionRef;
 use pintle::render::KubeVersion;
 use pintle::repo::Getter;
 use pintle::{
-    CrdPolicy, DeployOptions, DryRun, HookLogs, Method, MethodChoice, RecordObjects, ValuesLayer,
-    WaitStrategy,
+    CrdPolicy, DeployOptions, DryRun, HookLogs, LookupObjects, Method, MethodChoice, RecordObjects,
+    ValuesLayer, WaitStrategy,
 };
 use pintle_tree::number::{IntError, parse_int};
 use pintle_tree::quote::quote;
@@ -85,6 +86,58 @@ pub(crate) fn values(invocation: &Invocation<'_>) -> Result<Vec<ValuesLayer>, Fa
     }
     layers.extend(texts(names::SET_LITERAL, ValuesLayer::SetLiteral));
     Ok(layers)
+}
+
+/// How many files of a directory are read.
+const MAX_FILES: usize = 10_000;
+
+/// The objects of `--lookup-from`.
+///
+/// # Errors
+///
+/// Files that cannot be read or are not manifests.
+pub(crate) fn lookup_objects(invocation: &Invocation<'_>) -> Result<LookupObjects, Failure> {
+    let mut texts = Vec::new();
+    for path in invocation.flags.list(names::LOOKUP_FROM) {
+        for file in manifests(Path::new(path)) {
+            let text = crate::read::file(&file, crate::read::MAX_STREAM).map_err(|error| {
+                let failure = Failure::usage(format!(
+                    "--lookup-from: cannot read {}: {}",
+                    file.display(),
+                    reason(&error)
+                ));
+                match crate::advice::names::near_file(path) {
+                    Some(near) => failure.hint(format!("did you mean `{near}`?")),
+                    None => failure,
+                }
+            })?;
+            texts.push(text);
+        }
+    }
+    LookupObjects::read(texts.iter().map(Vec::as_slice))
+        .map_err(|error| Failure::usage(format!("--lookup-from: {error}")))
+}
+
+/// A file, or the YAML and JSON files of a directory, by name.
+fn manifests(path: &Path) -> Vec<PathBuf> {
+    if !path.is_dir() {
+        return vec![path.to_owned()];
+    }
+    let entries = std::fs::read_dir(path).into_iter().flatten().take(MAX_FILES).flatten();
+    let is_manifest = |path: &PathBuf| {
+        path.is_file()
+            && path.extension().is_some_and(|end| ["yaml", "yml", "json"].iter().any(|known| end == *known))
+    };
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_manifest).collect();
+    files.sort();
+    files
+}
+
+/// Whether to warn of values that no template reads. Helm does not.
+pub(crate) fn warns_unread(invocation: &Invocation<'_>) -> bool {
+    let flags = &invocation.flags;
+    let is_allowed = flags.declares(names::ALLOW_UNREAD_VALUES) && flags.on(names::ALLOW_UNREAD_VALUES);
+    invocation.personality == Personality::Pintle && !is_allowed
 }
 
 /// The files that assignments of `--set-file` name.

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use pintle_time::Zone;
 use pintle_tree::quote::quote;
 
+use crate::advice;
 use crate::command::CommandPath;
 use crate::command::find::find_from_entry_point;
 use crate::commands::complete_request;
@@ -12,9 +13,9 @@ use crate::env::{Environment, Setting};
 use crate::exit;
 use crate::failure::{Failure, FailureKind};
 use crate::flag::groups::GLOBAL;
-use crate::flag::names;
 use crate::flag::parse::{Unknown, parse, with_help};
 use crate::flag::parsed::Parsed;
+use crate::flag::{Kind, names};
 use crate::help;
 use crate::invocation::Invocation;
 use crate::personality::{EntryPoint, Personality};
@@ -100,9 +101,10 @@ fn run_command(
     let unknown =
         if ignores_unknown_flags(&command_path, environment) { Unknown::Skip } else { Unknown::Refuse };
     let (flags, outcome) = parse(with_help(command_path.command.all_flags()), rest, unknown);
-    outcome.map_err(|text| {
-        Failure::usage(text).hint(format!("`{} --help` lists the flags", command_path.path))
-    })?;
+    outcome.map_err(|text| advice::flags::refused(text, &command_path))?;
+    if personality == Personality::Helm {
+        refuse_wide(&flags)?;
+    }
     warn_about_boolean_wait(&flags, ui);
     for (flag, advice) in &flags.deprecated {
         ui.deprecated(flag, advice);
@@ -115,13 +117,35 @@ fn run_command(
     };
     command_path.check_operands(&flags.operands)?;
     command_path.check_exclusive(&|name| flags.is_given(name))?;
-    let mut invocation = Invocation { personality, called_as, command_path, flags, environment, ui };
+    let mut invocation = Invocation {
+        personality,
+        called_as,
+        command_path,
+        flags,
+        environment,
+        chart_path: None,
+        ui,
+    };
     let debug = invocation.debug();
     invocation.ui.set_debug(debug);
     if personality == Personality::Helm {
         crate::registry_access::check_tls_flags(&invocation)?;
     }
-    command(&mut invocation)
+    command(&mut invocation).map_err(|mut failure| {
+        // Helm's texts stay as they are.
+        if personality == Personality::Pintle {
+            advice::improve(&mut failure, &mut invocation);
+        }
+        failure
+    })
+}
+
+/// Refuses an output format that Helm does not know, as its parser does.
+fn refuse_wide(flags: &Parsed) -> Result<(), Failure> {
+    let format = flags.given_flags().find(|flag| flag.kind == Kind::Format);
+    let Some(flag) = format.filter(|_| flags.text(names::OUTPUT) == "wide") else { return Ok(()) };
+    let spelled = quote(flag.spelled().as_bytes());
+    Err(Failure::usage(format!("invalid argument \"wide\" for {spelled} flag: invalid format type")))
 }
 
 /// Whether unknown flags are ignored, so that `diff upgrade` can stand in for `upgrade` with the same flags.

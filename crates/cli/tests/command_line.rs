@@ -23,7 +23,7 @@ fn an_unknown_command_is_refused_with_suggestions() {
     --- stderr
     error: unknown command `versoin`
 
-    hint: did you mean `version`?
+    hint: did you mean `pintle version`?
     ");
     assert_snapshot!(env.pintle("nonsense"), @"
     exit 2

@@ -466,3 +466,17 @@ fn charts_begin_with_a_path() {
     Completion ended with directive: ShellCompDirectiveDefault
     ");
 }
+
+#[test]
+fn templates_and_value_paths_of_a_chart_are_offered() {
+    let env = TestEnv::new();
+    env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
+    env.write("web/values.yaml", "image: {tag: a}\nreplicas: 1\n");
+    env.write("web/templates/a.yaml", "").write("web/templates/_b.tpl", "");
+    let templates = env.pintle("__complete template web --show-only ''");
+    assert!(templates.contains("templates/a.yaml\n") && !templates.contains("_b.tpl"), "{templates}");
+    let paths = env.pintle("__complete install demo web --set ''");
+    assert!(paths.contains("image.tag=\t\"a\"\n") && paths.contains("replicas=\t1\n"), "{paths}");
+    // Helm offers files.
+    assert!(!env.helm("__complete template web --show-only ''").contains("templates/a.yaml"));
+}

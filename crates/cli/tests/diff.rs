@@ -261,8 +261,8 @@ fn revisions_and_releases_are_compared() {
         releases.starts_with("exit 2\n") && releases.contains("web/templates/config.yaml has changed:"),
         "{releases}"
     );
-    assert!(run("diff release other").contains("Too few arguments"));
-    assert!(run("diff revision web").contains("Too few arguments"));
+    assert!(run("diff release other").contains("needs the names of two releases"));
+    assert!(run("diff revision web").contains("needs a release and a version of it"));
 }
 
 #[test]

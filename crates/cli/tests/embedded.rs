@@ -132,9 +132,9 @@ fn only_writing_commands_create_the_file() {
     let there = "--cluster embedded:tpyo.db";
     for (line, printed) in [
         ("list", "exit 0"),
-        ("status a", "release: not found"),
-        ("uninstall a", "release: not found"),
-        ("upgrade a web", "has no deployed releases"),
+        ("status a", "there is no release `a`"),
+        ("uninstall a", "there is no release `a`"),
+        ("upgrade a web", "there is no release `a`"),
         ("install a web --dry-run=server", "STATUS: pending-install"),
         ("upgrade a web --install --dry-run=server", "STATUS: pending-install"),
     ] {

@@ -52,9 +52,9 @@ fn a_release_name_is_given_generated_or_rendered() {
     assert_snapshot!(env.pintle("install web charts/web"), @"
     exit 2
     --- stderr
-    error: repo charts not found
+    error: there is no repository `charts`, and no chart at `charts/web`
 
-    hint: `repo add NAME URL` adds a repository, and `repo list` shows those that were added; there is no folder of this name, either
+    hint: add it: `pintle repo add charts URL`; `pintle search hub NAME` finds addresses of charts
     ");
     assert_snapshot!(env.helm("install"), @r#"
     exit 1
@@ -118,7 +118,7 @@ fn a_missing_chart_is_reported_before_a_missing_cluster() {
     --- stderr
     error: there is no chart at `./nope`
 
-    hint: give the path of a folder or an archive, or repo/name of a repository
+    hint: the only chart here is `web`; a chart can also be an archive, or repo/name of a repository
     ");
     assert_snapshot!(env.helm(&format!("install a ./web {UNREACHABLE}")), @r#"
     exit 1

@@ -133,7 +133,7 @@ fn rollbacks_and_uninstalls_are_planned() {
         &["exit 2\n", "-   color: blue", "+   color: red", "version 2 to 3"],
     );
     holds(&run(&env, "plan uninstall a"), &["exit 2\n", "- delete ConfigMap default/a\n", "3 to delete"]);
-    holds(&run(&env, "plan uninstall b"), &["exit 1\n", "not found"]);
+    holds(&run(&env, "plan uninstall b"), &["exit 1\n", "there is no release `b`"]);
 }
 
 #[test]
@@ -185,7 +185,8 @@ fn drift_is_found_and_fixed() {
     holds(&run(&env, "history a"), &["exit 0\n"]);
     assert!(!run(&env, "history a").contains("Rollback"), "a correction is no new version");
     holds(&run(&env, "drift a"), &["exit 0\n", "no drift in 3 objects"]);
-    holds(&run(&env, "drift -o text"), &["release thief"]);
+    holds(&run(&env, "drift -o text"), &["no drift in 1 of 2 releases"]);
+    holds(&run(&env, "drift -o text --all"), &["release thief"]);
 }
 
 #[test]
@@ -535,7 +536,10 @@ fn several_releases_are_planned_in_one_command() {
         "list.yaml",
         "releases:\n- {name: a, chart: ./web}\n- name: b\n  namespace: other\n  createNamespace: true\n  chart: ./web\n  values: [more.yaml, {color: blue}]\n  set: [{name: color, value: green}]\n",
     );
-    let shown = run(&env, "plan releases list.yaml --no-hooks");
+    let brief = run(&env, "plan releases list.yaml --no-hooks");
+    holds(&brief, &["exit 2\n", "Plan to install release b", "Releases: 1 to change, 1 unchanged."]);
+    assert!(!brief.contains("release a in namespace"), "{brief}");
+    let shown = run(&env, "plan releases list.yaml --no-hooks --all");
     holds(
         &shown,
         &[
@@ -544,7 +548,7 @@ fn several_releases_are_planned_in_one_command() {
             "Plan: 3 unchanged.",
             "Plan to install release b in namespace other, version 1",
             "+   color: green",
-            "Releases: 1 to change, 1 unchanged, 0 that fail.",
+            "Releases: 1 to change, 1 unchanged.",
         ],
     );
     assert!(!shown.contains("other/b-extra"), "{shown}");

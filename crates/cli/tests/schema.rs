@@ -106,9 +106,11 @@ fn values_that_violate_the_schema_are_reported() {
     assert_snapshot!(env.pintle("schema check web --set greeting=1"), @"
     exit 2
     --- stderr
-    error: values don't meet the specifications of the schema(s) in the following chart(s):
-    web:
-    - at '/greeting': got number, want string
+    error: the values do not fit the chart's `values.schema.json`
+      `greeting`: got number, want string
+        set by --set greeting=1
+
+    hint: change them there; `--skip-schema-validation` does not check
     ");
 }
 

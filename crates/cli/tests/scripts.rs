@@ -1079,8 +1079,8 @@ fn errors_have_hints() {
     has(&run("list -o json"), &[r#""id":"0"#]);
     let shown = run("get values demo --revision 99");
     has(&shown, &["exit 2", "has no version 99", "existing versions: 1"]);
-    has(&run("rollback demo 99"), &["exit 1", "release has no 99 version", "existing versions: 1"]);
-    assert!(run("status nobody --revision 2").contains("release: not found"));
+    has(&run("rollback demo 99"), &["exit 1", "release `demo` has no version 99", "existing versions: 1"]);
+    assert!(run("status nobody --revision 2").contains("there is no release `nobody`"));
     // Under the name `helm` errors keep Helm's texts, and records in Helm's format have no ids.
     let helm = env.helm_with(&format!("get values demo --revision 99 {flag}"), &[("HELM_DRIVER", "native")]);
     has(&helm, &["exit 1", "Error: release: not found"]);

@@ -112,7 +112,12 @@ fn a_chart_that_does_not_parse_has_an_exit_code_of_its_own() {
     assert_snapshot!(env.pintle("show chart bad"), @"
     exit 3
     --- stderr
-    error: cannot load Chart.yaml: error converting YAML to JSON: yaml: line 1: did not find expected node content
+    error: `bad/Chart.yaml` is not valid YAML: the bracket that opens here is not closed
+      --> bad/Chart.yaml:1:7
+      1 | name: [
+        |       ^
+
+    hint: close it with `]` or `}`, and separate its items by commas
     ");
     assert_snapshot!(env.pintle("show chart"), @"
     exit 2

@@ -180,11 +180,13 @@ fn values_come_from_files_and_flags() {
     --- stderr
     error: Get "http://127.0.0.1:1/v.yaml": dial tcp 127.0.0.1:1: connect: connection refused
     "#);
-    assert_snapshot!(env.pintle("template web --set greeting"), @r#"
+    assert_snapshot!(env.pintle("template web --set greeting"), @"
     exit 2
     --- stderr
-    error: failed parsing --set data: key "greeting" has no value
-    "#);
+    error: `--set greeting`: `greeting` has no value
+
+    hint: write `--set greeting=VALUE`; `greeting=` sets an empty text, `greeting=null` removes the value
+    ");
 }
 
 #[test]
@@ -226,11 +228,13 @@ fn a_failing_template_shows_where() {
     assert_snapshot!(env.pintle("template web"), @"
     exit 1
     --- stderr
-    error: nil pointer evaluating interface {}.b
+    error: the value `a` is not set, so `.b.c` cannot be read from it
       --> web/templates/_lib.tpl:2:13
       2 |   {{ .Values.a.b.c }}
         |             ^
       included from web/templates/bad.yaml:2:7
+
+    hint: set it with `--set a.b.c=VALUE`, in a file given with -f, or in values.yaml of the chart
     ");
     env.write("web/templates/bad.yaml", "b: {{ required \"say b\" .Values.b }}\n");
     assert_snapshot!(env.pintle("template web"), @r#"
@@ -240,15 +244,19 @@ fn a_failing_template_shows_where() {
       --> web/templates/bad.yaml:1:7
       1 | b: {{ required "say b" .Values.b }}
         |       ^
+
+    hint: `b` is not set; set it with `--set b=VALUE`, in a file given with -f, or in values.yaml of the chart
     "#);
     env.write("web/templates/bad.yaml", "b: {{ if }}\n");
     assert_snapshot!(env.pintle("template web"), @"
     exit 3
     --- stderr
-    error: missing value for if
+    error: `if` has no argument
       --> web/templates/bad.yaml:1:10
       1 | b: {{ if }}
         |          ^
+
+    hint: write `{{ if CONDITION }}`
     ");
 }
 
@@ -266,12 +274,12 @@ fn text_that_is_no_object_is_shown_on_demand() {
     assert_snapshot!(env.pintle("template web --no-hooks"), @"
     exit 1
     --- stderr
-    error: `web/templates/bad.yaml` renders to text that is not a Kubernetes object
-      --> web/templates/bad.yaml, as rendered, document 1
+    error: `web/templates/bad.yaml` renders to text that is not a Kubernetes object: the bracket that opens here is not closed
+      --> web/templates/bad.yaml:2:1
       2 | b: [
-    caused by: error converting YAML to JSON: yaml: line 2: did not find expected node content
+        | ^
 
-    hint: `--debug` prints what was rendered
+    hint: close it with `]` or `}`, and separate its items by commas; `--debug` prints what was rendered
     ");
     let text = env.helm("template web --debug");
     assert!(text.contains("# Source: web/templates/bad.yaml\na: 1\nb: ["), "{text}");
@@ -339,9 +347,9 @@ fn older_spellings_warn() {
     exit 2
     --- stderr
     warning: --dry-run is deprecated and should be replaced with '--dry-run=client'
-    error: could not find template nope in chart
+    error: the chart has no template `nope`
 
-    hint: pass a path inside the chart, such as `templates/service.yaml`; it must render to something
+    hint: there are `templates/config.yaml`, `templates/hook.yaml`, `templates/test.yaml`
     ");
 }
 
@@ -480,4 +488,25 @@ fn a_missing_file_is_an_empty_byte_slice() {
     text: |
       [] [] [] 0 []uint8 "" []uint8 [] d
     "#);
+}
+
+#[test]
+fn lookup_finds_objects_of_files_without_a_cluster() {
+    let env = TestEnv::new();
+    env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
+    env.write(
+        "web/templates/a.yaml",
+        "found: {{ with lookup \"v1\" \"ConfigMap\" \"shop\" \"settings\" }}{{ .data.color }}{{ else }}none{{ end }}\n",
+    );
+    env.write(
+        "objects/settings.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: shop}\ndata: {color: red}\n",
+    );
+    for line in ["template web --lookup-from objects", "template web --lookup-from objects/settings.yaml"] {
+        let shown = env.pintle(line);
+        assert!(shown.contains("found: red"), "{line}: {shown}");
+    }
+    assert!(env.pintle("template web").contains("found: none"));
+    let missing = env.pintle("template web --lookup-from objcts");
+    assert!(missing.contains("did you mean `objects`?"), "{missing}");
 }

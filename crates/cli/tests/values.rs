@@ -67,7 +67,7 @@ fn a_rendered_line_is_traced_to_templates_values_and_conditions() {
     assert!(name.contains("fields      .Release.Name\n"), "{name}");
     for (selector, text) in [
         ("templates/config.yaml:99", "is not part of an object; it has 10 lines"),
-        ("templates/none.yaml:1", "could not find template templates/none.yaml"),
+        ("templates/none.yaml:1", "the chart has no template `templates/none.yaml`"),
         ("ConfigMap/none:data", "renders no ConfigMap named none"),
         ("ConfigMap/db:data.none", "has no field data.none"),
         ("nothing", "it may be FILE:LINE or KIND/NAME:PATH"),

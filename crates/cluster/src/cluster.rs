@@ -46,7 +46,12 @@ struct Inner {
     config_error: Option<String>,
     limits: Limits,
     on_wait: Option<OnWait>,
+    /// Called once, when the server takes long to answer.
+    on_silence: Option<OnSilence>,
 }
+
+/// Called with the address of a server that takes long to answer.
+type OnSilence = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Called with the server and the time before a long pause that it asked for.
 type OnWait = Arc<dyn Fn(&str, std::time::Duration) + Send + Sync>;
@@ -90,6 +95,26 @@ impl Cluster {
         notice: impl Fn(&str, std::time::Duration) + Send + Sync + 'static,
     ) -> Self {
         Cluster { inner: Arc::new(Inner { on_wait: Some(Arc::new(notice)), ..(*self.inner).clone() }) }
+    }
+
+    /// The same connection, which calls a function with the address of the server when a request has had no answer for two
+    /// seconds; once, however many requests there are.
+    #[must_use]
+    pub fn with_silence_notice(self, notice: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        let told = std::sync::Once::new();
+        let once: OnSilence = Arc::new(move |address: &str| told.call_once(|| notice(address)));
+        Cluster { inner: Arc::new(Inner { on_silence: Some(once), ..(*self.inner).clone() }) }
+    }
+
+    /// Whether somebody wants to know that the server is silent.
+    pub(crate) fn tells_silence(&self) -> bool {
+        self.inner.on_silence.is_some()
+    }
+
+    pub(crate) fn notify_silence(&self) {
+        if let Some(notice) = &self.inner.on_silence {
+            notice(&self.inner.address);
+        }
     }
 
     pub(crate) fn notify_wait(&self, pause: std::time::Duration) {
@@ -210,6 +235,7 @@ impl Cluster {
             config_error: None,
             limits: Limits::OWN,
             on_wait: None,
+            on_silence: None,
         };
         Cluster { inner: Arc::new(inner) }
     }

@@ -194,7 +194,7 @@ impl Cluster {
     }
 
     async fn attempt(&self, request: &Request) -> Result<Response> {
-        let answer = match tokio::time::timeout(RESPONSE_TIMEOUT, self.open(request)).await {
+        let answer = match tokio::time::timeout(RESPONSE_TIMEOUT, self.open_reporting(request)).await {
             Ok(answer) => answer?,
             Err(_) => {
                 let silence = std::io::Error::from(std::io::ErrorKind::TimedOut);
@@ -204,6 +204,21 @@ impl Cluster {
         let code = answer.status().as_u16();
         let body = self.body(request, answer.into_body(), self.limits().response).await?;
         Ok(Response { code, body })
+    }
+
+    /// As [`Cluster::open`], reporting a server that is silent.
+    async fn open_reporting(&self, request: &Request) -> Result<http::Response<Body>> {
+        if !self.tells_silence() {
+            return self.open(request).await;
+        }
+        let mut opening = std::pin::pin!(self.open(request));
+        match tokio::time::timeout(REPORTED_WAIT, &mut opening).await {
+            Ok(answer) => answer,
+            Err(_) => {
+                self.notify_silence();
+                opening.await
+            }
+        }
     }
 
     /// Reads a body of at most `limit` bytes, each part of which must come in time.

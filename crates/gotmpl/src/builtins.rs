@@ -57,6 +57,11 @@ const TABLE: [(&str, Builtin); 19] = [
     ("urlquery", Builtin::Urlquery),
 ];
 
+/// The names of the functions of text/template itself.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    TABLE.iter().map(|(name, _)| *name)
+}
+
 impl Builtin {
     pub(crate) fn named(name: &[u8]) -> Option<Self> {
         TABLE.iter().find(|(known, _)| known.as_bytes() == name).map(|(_, builtin)| *builtin)

@@ -37,6 +37,8 @@ struct Parts {
     line: usize,
     column: usize,
     source_line: Str,
+    /// The whole source; empty if there is no location.
+    source: Str,
     context: String,
     message: String,
     /// Whether the message continues with the text of the cause.
@@ -55,6 +57,7 @@ impl Error {
             line: spot.line,
             column: spot.column,
             source_line: spot.text,
+            source: source.clone(),
             context: String::new(),
             message,
             quotes_cause: false,
@@ -74,6 +77,7 @@ impl Error {
             line,
             column,
             source_line,
+            source: tree.source.text.clone(),
             context: node.map_or_else(String::new, |node| node.text(&tree.source)),
             message,
             quotes_cause: false,
@@ -95,6 +99,7 @@ impl Error {
             line: 0,
             column: 0,
             source_line: Str::EMPTY,
+            source: Str::EMPTY,
             context: String::new(),
             message,
             quotes_cause: false,
@@ -138,6 +143,11 @@ impl Error {
     /// The column in bytes, from 0.
     pub fn column(&self) -> usize {
         self.0.column
+    }
+
+    /// The text of the source that the location is in; empty if there is none.
+    pub fn source_text(&self) -> &Str {
+        &self.0.source
     }
 
     /// The node at which the template failed, in Go's notation.

@@ -299,6 +299,11 @@ impl Functions {
         self.functions.iter()
     }
 
+    /// The names that templates can call: those of text/template, and those of the table.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        crate::builtins::names().chain(self.functions.iter().map(|function| function.name))
+    }
+
     pub(crate) fn find(&self, name: &[u8]) -> Option<FunctionId> {
         self.ids.get(name).copied()
     }

@@ -17,6 +17,7 @@
 //! ```
 
 mod ast;
+pub mod blocks;
 mod builtins;
 mod collection;
 mod compare;

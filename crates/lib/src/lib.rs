@@ -118,6 +118,7 @@ pub mod lint;
 mod live;
 #[cfg(feature = "cluster")]
 mod log_writers;
+mod lookup_objects;
 mod manifest;
 #[cfg(feature = "cluster")]
 mod object_selector;
@@ -138,6 +139,7 @@ mod report;
 mod schemas;
 mod session;
 mod source_map;
+mod unread;
 
 pub use chart_ref::{ChartRef, LocatedChart};
 #[cfg(feature = "registry")]
@@ -156,6 +158,7 @@ pub use lifecycle::scripts::ScriptCluster;
 pub use lifecycle::scripts::{Consent, ConsentRequest, Granted, Scripting};
 #[cfg(feature = "cluster")]
 pub use log_writers::LogWriters;
+pub use lookup_objects::LookupObjects;
 #[cfg(feature = "cluster")]
 pub use object_selector::{ObjectPatterns, ObjectSelector};
 pub use options::{

@@ -1,6 +1,5 @@
 //! How a release is rendered and deployed, in types that cannot express contradictory combinations.
 
-#[cfg(any(feature = "cluster", feature = "images"))]
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use pintle_images::Policy;
 use pintle_objects::Validation;
 #[cfg(feature = "cluster")]
 use pintle_plan::ConflictPolicy;
-use pintle_values::{NullRules, SchemaCheck};
+use pintle_values::{NullRules, SchemaCheck, ValuesLayer};
 
 #[cfg(feature = "cluster")]
 use crate::ops::SensitivePath;
@@ -48,6 +47,8 @@ pub struct RenderOptions {
     pub post_render: PostRenderOptions,
     /// The work and the output that the templates of a chart may take for a release in a cluster.
     pub limits: TemplateLimits,
+    /// The layers of the user's values, to warn of those that no template reads; empty to check nothing.
+    pub unread: Arc<[ValuesLayer]>,
 }
 
 impl Default for RenderOptions {
@@ -64,6 +65,7 @@ impl Default for RenderOptions {
             record_objects: RecordObjects::default(),
             post_render: PostRenderOptions::default(),
             limits: TemplateLimits::default(),
+            unread: Arc::default(),
         }
     }
 }
@@ -81,6 +83,7 @@ impl RenderOptions {
             images: self.images.clone(),
             record_objects: self.record_objects,
             post_render: self.post_render.clone(),
+            unread: Arc::clone(&self.unread),
         }
     }
 

@@ -3,7 +3,6 @@
 
 #[cfg(feature = "images")]
 use std::borrow::Cow;
-#[cfg(feature = "images")]
 use std::sync::Arc;
 
 use pintle_chart::Chart;
@@ -15,7 +14,7 @@ use pintle_objects::{Manifest, Order, Sorted};
 use pintle_render::{Rendered, RenderedFile, Target};
 use pintle_semver::{Constraint, Version};
 use pintle_tree::{LogLine, Map, Node};
-use pintle_values::{NullRules, SchemaCheck};
+use pintle_values::{NullRules, SchemaCheck, ValuesLayer};
 
 use crate::lifecycle::discarded::{self, ValuesSnapshot};
 use crate::lifecycle::objects::Documents;
@@ -24,7 +23,7 @@ use crate::lint::{Findings, Severity};
 use crate::origins::Origins;
 use crate::post_render::{self, PostRenderOptions};
 use crate::report::forward_log;
-use crate::{Error, RecordObjects, Reporter, Result, SchemaLoader, lint};
+use crate::{Error, RecordObjects, Reporter, Result, SchemaLoader, lint, unread};
 
 /// How values, schemas, notes and images are treated while a chart is rendered.
 #[derive(Clone, Debug, Default)]
@@ -44,6 +43,8 @@ pub struct PrepareOptions {
     pub record_objects: RecordObjects,
     /// Programs that change the rendered objects.
     pub post_render: PostRenderOptions,
+    /// The layers of the user's values, to warn of those that no template reads; empty to check nothing.
+    pub unread: Arc<[ValuesLayer]>,
 }
 
 /// A rendered chart: processed dependencies, final values and rendered files.
@@ -337,6 +338,9 @@ pub(crate) fn finish(
 ) -> Result<Prepared> {
     let (values, values_changed) = final_values(&mut chart, &user, target, &rules, events, reporter)?;
     let mut rendered = pintle_render::render(&chart, &values, target).map_err(Box::new)?;
+    if !rules.unread.is_empty() {
+        unread::report(&chart, &user, &rules.unread, reporter);
+    }
     let origins = Origins::take(&mut rendered);
     // Taken out before files are sorted and post-rendered: notes are not objects.
     let notes = pintle_render::notes(&mut rendered, chart.name(), rules.subchart_notes);

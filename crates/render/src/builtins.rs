@@ -92,6 +92,13 @@ pub(crate) fn functions(target: &Target) -> Functions {
     functions
 }
 
+/// The names of all functions that templates can call.
+pub fn function_names() -> Vec<&'static str> {
+    let release =
+        crate::Release { name: String::new(), namespace: String::new(), revision: 1, is_upgrade: false };
+    functions(&Target::offline(release, crate::Capabilities::default())).names().collect()
+}
+
 fn host(
     name: &'static str,
     params: &'static [Type],

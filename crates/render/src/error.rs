@@ -4,6 +4,7 @@ use std::fmt;
 
 use pintle_chart::library::LibraryError;
 use pintle_gotmpl::ErrorKind;
+use pintle_tree::Str;
 
 use crate::builtins::{MESSAGE_END, MESSAGE_START};
 
@@ -39,6 +40,12 @@ pub struct Frame {
     pub column: usize,
     /// The line of the template with a caret below the column.
     pub excerpt: Option<String>,
+    /// The named template that was executed.
+    pub template: Str,
+    /// The node at which it failed, in Go's notation; empty if the template does not parse.
+    pub context: String,
+    /// The source of the file.
+    pub source: Str,
 }
 
 impl fmt::Display for Error {
@@ -104,6 +111,9 @@ fn frames(error: &pintle_gotmpl::Error) -> Vec<Frame> {
             line: error.line(),
             column: error.column(),
             excerpt: error.excerpt(),
+            template: error.template().clone(),
+            context: error.context().to_owned(),
+            source: error.source_text().clone(),
         })
         .collect()
 }

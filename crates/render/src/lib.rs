@@ -20,7 +20,7 @@ mod notes;
 pub mod uses;
 mod values_methods;
 
-pub use builtins::{LintMessage, LintMessageKind};
+pub use builtins::{LintMessage, LintMessageKind, function_names};
 pub use capabilities::{Capabilities, HELM_VERSION, KubeVersion};
 pub use engine::{ParsedTemplates, Rendered, RenderedFile, TemplateCache, Templates, render};
 pub use error::{Error, Frame};

@@ -2,12 +2,13 @@
 
 use pintle_tree::quote::quote;
 
-use super::suggest::{HELMS_ORDER, is_likely, suggestions};
+use super::suggest::{HELMS_ORDER, suggestions};
 use super::{Command, CommandPath};
 use crate::commands::ROOT;
 use crate::failure::Failure;
 use crate::flag::Flag;
 use crate::personality::{EntryPoint, Personality};
+use crate::suggest::{NameOf, likeliest, meant};
 
 /// Finds the command, and returns it with the remaining arguments: flags and operands.
 ///
@@ -82,9 +83,9 @@ fn unknown_subcommand(
     let word =
         first_word(rest, &command.all_flags()).map(|at| rest[at].as_str()).filter(|word| *word != "help")?;
     let path = &command_path.path;
-    let near = command.shown_subcommands(personality).find(|other| is_likely(word, other.name));
-    let hint = match near {
-        Some(near) => format!("did you mean `{path} {}`?", near.name),
+    let known: Vec<&str> = command.shown_subcommands(personality).map(|other| other.name).collect();
+    let hint = match likeliest(NameOf::Command, word, &known) {
+        Some(near) => format!("did you mean `{path} {near}`?"),
         None => format!("`{path} --help` lists the commands"),
     };
     Some(
@@ -147,10 +148,27 @@ pub(crate) fn unknown(personality: Personality, word: &str, plugins: &[String]) 
     let failure = Failure::usage(text)
         .with_pintle_text(format!("unknown command `{word}`"))
         .pointer(format!("Run '{} --help' for usage.", personality.program()));
-    match names.first() {
-        Some(name) => failure.hint(format!("did you mean `{name}`?")),
+    match meant_command(personality, word, plugins) {
+        Some(hint) => failure.hint(hint),
         None => failure.hint(format!("`{} --help` lists the commands", personality.program())),
     }
+}
+
+/// The command that was meant: one of the first level, or of a group, such as `add` for `repo add`.
+fn meant_command(personality: Personality, word: &str, plugins: &[String]) -> Option<String> {
+    let program = personality.program();
+    let commands: Vec<&'static Command> = ROOT.shown_subcommands(personality).collect();
+    let plugins = plugins.iter().map(String::as_str);
+    let known: Vec<&str> = commands.iter().map(|command| command.name).chain(plugins).collect();
+    let found = meant(NameOf::Command, word, &known);
+    let first = found.first()?;
+    // A word such as `login` is a command of the group that was found.
+    let group = commands.iter().find(|command| command.name == *first);
+    let below = group.and_then(|group| group.subcommands.iter().find(|command| command.is_called(word)));
+    Some(match below {
+        Some(below) => format!("did you mean `{program} {first} {}`?", below.name),
+        None => format!("did you mean `{program} {first}`?"),
+    })
 }
 
 /// Finds the command that `help` is asked for. Only names count, and extra arguments are ignored, except at the top

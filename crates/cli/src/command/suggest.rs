@@ -29,7 +29,7 @@ pub(crate) fn suggestions(personality: Personality, typed: &str, plugins: &[Stri
 }
 
 /// Whether a command may be what was meant.
-pub(super) fn is_likely(typed: &str, name: &str) -> bool {
+fn is_likely(typed: &str, name: &str) -> bool {
     let (typed, name) = (typed.to_lowercase(), name.to_lowercase());
     distance(&typed, &name) <= 2 || name.starts_with(&typed)
 }

@@ -12,7 +12,7 @@ use crate::flag::deploy::OUTPUT;
 use crate::flag::{Flag, FlagCompletion, Kind as FlagKind, names};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, Record, Records, print_data};
-use crate::output::table::table;
+use crate::output::grid::print_rows;
 use crate::remote;
 
 /// `cache`
@@ -74,7 +74,7 @@ fn list(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
                 vec![name(entry), kind(entry).to_owned(), size, fetched(entry), digest]
             };
             let rows: Vec<Vec<String>> = std::iter::once(headings).chain(entries.iter().map(row)).collect();
-            invocation.ui.print(&format!("{}\n", table(&rows, 0)))
+            print_rows(invocation, &rows, 0)
         }
         format => {
             let record = |entry: &CacheEntry| {

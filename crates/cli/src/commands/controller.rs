@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pintle::cluster::crds;
+use pintle::cluster::{ListParams, crds};
 use pintle::embedded::Api;
 use pintle_controller::{AddressRules, Health, Log, Options};
 use pintle_tree::LogLine;
@@ -15,6 +15,7 @@ use crate::env::Home;
 use crate::failure::Failure;
 use crate::flag::{Flag, FlagCompletion, Kind, names};
 use crate::invocation::Invocation;
+use crate::output::grid::counted;
 
 /// `controller`
 pub(crate) static COMMAND: Command = Command {
@@ -90,6 +91,8 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     };
     let cluster = connection.session.cluster.clone();
     connection.run(async { Ok(crds::install_for_controller(&cluster).await?) })?;
+    let scope = connection.try_run(async { watched(&cluster, &options).await });
+    invocation.ui.note(&scope);
     let log: Log = Arc::new(|line: &LogLine| {
         let attributes: String =
             line.attributes.iter().map(|(key, value)| format!(" {key}={value}")).collect();
@@ -107,6 +110,37 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             served = serve(server, connection.embedded.as_ref()) => served,
         }
     })
+}
+
+/// Which requests are reconciled, how many there are, and whether there are others that are not.
+async fn watched(cluster: &pintle::cluster::Cluster, options: &Options) -> String {
+    let namespace = options.namespace.as_str();
+    let selected = match options.selector.as_str() {
+        "" => String::new(),
+        selector => format!(" with the labels {selector}"),
+    };
+    let scope = match namespace {
+        "" => format!("watching the requests{selected} of all namespaces"),
+        namespace => format!("watching the requests{selected} of namespace {namespace}"),
+    };
+    let count = async |namespace: &str, selector: &str| {
+        let params = ListParams { labels: selector.to_owned(), metadata_only: true, ..ListParams::default() };
+        cluster.list(&crds::helm_requests(), namespace, &params).await.ok().map(|found| found.len())
+    };
+    let Some(here) = count(namespace, &options.selector).await else { return format!("info: {scope}") };
+    let found = counted(here, "request");
+    // Who may not list the others watches this namespace only.
+    let others = count("", "").await.unwrap_or(here).saturating_sub(here);
+    match (others, namespace) {
+        (0, _) => format!("info: {scope}: {found} so far"),
+        (_, "") => {
+            format!("info: {scope}: {found} so far; {} without these labels", counted(others, "request"))
+        }
+        _ => format!(
+            "info: {scope}: {found} so far; {} in other namespaces or without these labels: `--all-namespaces` watches all",
+            counted(others, "request")
+        ),
+    }
 }
 
 /// The port of an embedded cluster that other programs are to use.

@@ -16,11 +16,39 @@ use crate::report::Reporting;
 use crate::scripts::{self, SCRIPTS};
 
 /// `create NAME`
-pub(crate) static COMMAND: Command = Command {
+pub(crate) static COMMAND: Command =
+    Command { long: LONG, flags: &[FLAGS, FORCE, SCRIPTS], as_helm: Some(&AS_HELM), ..BASE };
+
+/// The same under Helm's name, where existing files are always overwritten.
+static AS_HELM: Command = Command { long: HELM_LONG, flags: &[FLAGS, SCRIPTS], ..BASE };
+
+const BASE: Command = Command {
     name: "create",
     operands_text: "NAME",
     short: "create a new chart",
-    long: "\
+    operands: Operands::Exactly(1),
+    completion: ArgCompletion::FirstFile,
+    run: Some(run),
+    ..Command::BLANK
+};
+
+const LONG: &str = "\
+Create a directory with a working chart to start from:
+
+    NAME/
+    ├── .helmignore   patterns of files to leave out of archives
+    ├── Chart.yaml    the metadata of the chart
+    ├── values.yaml   the default values
+    ├── charts/       the dependencies of the chart
+    └── templates/    the templates of its objects
+        └── tests/    the templates of its tests
+
+With --chart-api-version helm.sh/v3, Chart.yaml is written as a Kubernetes object of the kind Chart. Helm cannot read it.
+
+NAME may be a path whose last part is the name of the chart. A directory that has a chart already is left alone, unless
+--force is set: then its files of the same names are overwritten, and others are kept.";
+
+const HELM_LONG: &str = "\
 Create a directory with a working chart to start from:
 
     NAME/
@@ -34,26 +62,28 @@ Create a directory with a working chart to start from:
 With --chart-api-version helm.sh/v3, Chart.yaml is written as a Kubernetes object of the kind Chart. Helm cannot read it.
 
 NAME may be a path whose last part is the name of the chart. Existing files of the same names are overwritten with a
-warning; other files are kept.",
-    operands: Operands::Exactly(1),
-    completion: ArgCompletion::FirstFile,
-    flags: &[&[
-        Flag::text(names::STARTER, "the chart to start from: a name in the starters folder, or an absolute path").short('p'),
-        Flag::text(names::CHART_API_VERSION, "the API version of the chart: v2, v3 or helm.sh/v3")
-            .or("v2")
-            .completes(FlagCompletion::Words(&["v2", "v3", "helm.sh/v3"]))
-            .hidden(),
-        Flag::switch(names::LUA, "include a script with lifecycle event handlers"),
-    ], SCRIPTS],
-    run: Some(run),
-    ..Command::BLANK
-};
+warning; other files are kept.";
+
+static FLAGS: &[Flag] = &[
+    Flag::text(names::STARTER, "the chart to start from: a name in the starters folder, or an absolute path")
+        .short('p'),
+    Flag::text(names::CHART_API_VERSION, "the API version of the chart: v2, v3 or helm.sh/v3")
+        .or("v2")
+        .completes(FlagCompletion::Words(&["v2", "v3", "helm.sh/v3"]))
+        .hidden(),
+    Flag::switch(names::LUA, "include a script with lifecycle event handlers"),
+];
+
+static FORCE: &[Flag] = &[Flag::switch(names::FORCE, "overwrite the files of a chart that exists already")];
 
 /// The variable that enables Helm's experimental v3 charts.
 const V3_FEATURE_GATE: &str = "HELM_EXPERIMENTAL_CHART_V3";
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let name = invocation.operand(0).to_owned();
+    if invocation.personality == Personality::Pintle && !invocation.flags.on(names::FORCE) {
+        refuse_existing(&name)?;
+    }
     invocation.ui.print(&format!("Creating {name}\n"))?;
     let generation = generation(invocation)?;
     let request = CreateRequest {
@@ -66,7 +96,25 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     };
     let session = scripts::offline_session(invocation)?;
     pintle::ops::create(&session, &request, &mut Reporting::new(invocation.ui))?;
+    if invocation.personality == Personality::Pintle {
+        let path = if name.contains('/') { name } else { format!("./{name}") };
+        invocation.ui.note(&format!(
+            "next: `pintle template {path}` renders it, `pintle check {path}` checks it, and\n      `pintle install demo {path} \
+             --cluster embedded` tries it without a cluster"
+        ));
+    }
     Ok(())
+}
+
+/// A chart that exists is not overwritten by mistake.
+fn refuse_existing(name: &str) -> Result<(), Failure> {
+    let folder = Path::new(name);
+    let has = ["Chart.yaml", "values.yaml", "templates"].into_iter().find(|file| folder.join(file).exists());
+    match has {
+        None => Ok(()),
+        Some(file) => Err(Failure::usage(format!("`{name}` exists already, and has {file}"))
+            .hint("choose another name, or overwrite its files with `--force`")),
+    }
 }
 
 /// The starter chart: in the starters directory, unless its path is absolute.

@@ -10,6 +10,7 @@ use crate::connect::Connection;
 use crate::failure::{Failure, FailureKind};
 use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
+use crate::output::grid::counted;
 use crate::report::ClusterReporter;
 
 /// `drift [RELEASE]`
@@ -41,6 +42,7 @@ could not be checked, because the server refused to read it or to restore it in 
 
 static OWN: &[Flag] = &[
     Flag::switch(names::ALL_NAMESPACES, "look at the releases of all namespaces").short('A'),
+    Flag::switch(names::ALL, "also show the releases that have not drifted"),
     Flag::switch(names::FIX, "restore objects that have drifted"),
     Flag::text(names::OUTPUT, "the format: text or json")
         .short('o')
@@ -59,11 +61,16 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     };
     let connection = Connection::open(invocation)?;
     let correct = invocation.flags.on(names::FIX);
+    // Of many releases only those that need attention are shown.
+    let shows_all = invocation.flags.on(names::ALL) || !invocation.flags.operands.is_empty();
+    let mut unchanged = 0;
     let mut found = Vec::new();
     for (namespace, name) in releases(invocation, &connection)? {
         let request = DriftRequest { name, namespace, correct, ..DriftRequest::default() };
         let drift = connection.run(pintle::ops::drift(&connection.session, &request))?;
-        if !data {
+        if drift.objects.is_empty() && !shows_all {
+            unchanged += 1;
+        } else if !data {
             invocation.ui.print(&describe(&drift))?;
         }
         found.push(drift);
@@ -71,6 +78,16 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     if data {
         let bytes = json::write_pretty(&Node::List(found.iter().map(tree).collect())).unwrap_or_default();
         invocation.ui.print(&format!("{}\n", String::from_utf8_lossy(&bytes)))?;
+    }
+    if !data && !shows_all {
+        let text = match (unchanged, found.len()) {
+            (_, 0) => "there are no deployed releases here".to_owned(),
+            (unchanged, all) if unchanged == all => format!("no drift in {}", counted(all, "release")),
+            (unchanged, all) => {
+                format!("no drift in {unchanged} of {}; `--all` shows every one", counted(all, "release"))
+            }
+        };
+        invocation.ui.print(&format!("{text}\n"))?;
     }
     answer(&found, correct)
 }

@@ -4,10 +4,12 @@ use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
 use crate::flag::deploy::OUTPUT;
+use crate::flag::groups::TABLE;
 use crate::flag::{Flag, Kind, names};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, Records, print_data};
-use crate::output::history::{ExtraColumns, records, rows};
+use crate::output::grid;
+use crate::output::history::{ExtraColumns, records, rows, versions_grid};
 use crate::personality::Personality;
 
 /// `history RELEASE_NAME`
@@ -26,7 +28,7 @@ With --show-rollback-revision, the table has a column with the version that a ro
 With `-o json` and `-o yaml`, versions that are rollbacks always have it, as `rollback_revision`.",
     operands: Operands::Exactly(1),
     completion: ArgCompletion::Release,
-    flags: &[OWN, OUTPUT],
+    flags: &[OWN, OUTPUT, TABLE],
     run: Some(run),
     ..Command::BLANK
 };
@@ -56,6 +58,11 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         invocation.personality == Personality::Pintle && versions.iter().any(|version| version.id.is_some());
     let rollback = invocation.flags.on(names::SHOW_ROLLBACK_REVISION);
     match Format::from_flags(&invocation.flags) {
+        Format::Table if grid::is_wanted(invocation) => {
+            let table = versions_grid(&versions, ExtraColumns { rollback, id: ids });
+            let summary = grid::counted(versions.len(), "version");
+            grid::print(invocation, table, true, &summary)
+        }
         Format::Table => invocation.ui.print(&rows(&versions, ExtraColumns { rollback, id: ids })),
         format => print_data(invocation.ui, format, &Records(&records(&versions, ids))),
     }

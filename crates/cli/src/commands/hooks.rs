@@ -15,7 +15,7 @@ use crate::flag::groups::VALUES;
 use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, Record, Records, print_data};
-use crate::output::table::table;
+use crate::output::grid::print_rows;
 use crate::report::Reporting;
 use crate::request;
 
@@ -71,7 +71,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     hooks.retain(|hook| selected.is_empty() || selected.contains(&hook.event));
     match Format::from_flags(&invocation.flags) {
         Format::Table if hooks.is_empty() => Ok(()),
-        Format::Table => invocation.ui.print(&(table(&rows(&hooks), 0) + "\n")),
+        Format::Table => print_rows(invocation, &rows(&hooks), 0),
         format => {
             print_data(invocation.ui, format, &Records(&hooks.iter().map(record).collect::<Vec<Record>>()))
         }

@@ -1,5 +1,7 @@
 //! `install`: installs a chart as a release.
 
+use std::sync::Arc;
+
 use pintle::ops::InstallRequest;
 use pintle::release::ReleaseVersion;
 use pintle::{DeployOptions, DryRun, LocatedChart, Method, RenderOptions, Reporter};
@@ -42,7 +44,7 @@ A chart may contain scripts. You are asked before they get permission for more t
 --accept-perms and --yes answer in advance.",
     operands: Operands::AtLeast(1),
     completion: ArgCompletion::NameAndChart,
-    flags: &join::<17>(&[&INSTALL_GROUPS, &[DRY_RUN, OUTPUT]]),
+    flags: &join::<18>(&[&INSTALL_GROUPS, &[DRY_RUN, OUTPUT]]),
     exclusive: EXCLUSIVE,
     run: Some(run),
     ..Command::BLANK
@@ -90,6 +92,10 @@ pub(crate) fn request_for(
 ) -> Result<InstallRequest, Failure> {
     let values = request::values(invocation)?;
     let post_render = post_renderer::from_flags(invocation)?;
+    let unread = match request::warns_unread(invocation) {
+        true => values.as_slice().into(),
+        false => Arc::default(),
+    };
     let flags = &invocation.flags;
     Ok(InstallRequest {
         chart: chart.into(),
@@ -110,6 +116,7 @@ pub(crate) fn request_for(
             images: rewrite::policy_from_flags(flags)?,
             record_objects: request::record_objects(invocation),
             post_render,
+            unread,
             ..RenderOptions::default()
         },
         deploy,

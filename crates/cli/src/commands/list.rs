@@ -7,11 +7,13 @@ use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::{self, Connection};
 use crate::failure::Failure;
 use crate::flag::deploy::OUTPUT;
+use crate::flag::groups::TABLE;
 use crate::flag::parsed::Parsed;
 use crate::flag::{Flag, FlagCompletion, Kind, Name, names};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, Records, print_data};
-use crate::output::list::{names, records, rows};
+use crate::output::grid;
+use crate::output::list::{names, records, releases_grid, rows, summary};
 use crate::personality::Personality;
 use crate::report::Reporting;
 use crate::scripts::SCRIPTS;
@@ -30,7 +32,7 @@ regular expression:
     {program} list --filter '^web' --failed",
     operands: Operands::None,
     completion: ArgCompletion::Nothing,
-    flags: &[OWN, OUTPUT, SCRIPTS],
+    flags: &[OWN, OUTPUT, TABLE, SCRIPTS],
     run: Some(run),
     ..Command::BLANK
 };
@@ -65,8 +67,9 @@ static OWN: &[Flag] = &[
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let connection = Connection::open(invocation)?;
     let flags = &invocation.flags;
-    let count = |name: Name<i64>| usize::try_from(flags.int(name, invocation.environment)).unwrap_or(0);
-    let max = count(names::MAX);
+    let environment = invocation.environment;
+    let count = |flags: &Parsed, name: Name<i64>| usize::try_from(flags.int(name, environment)).unwrap_or(0);
+    let max = count(flags, names::MAX);
     // A limit that nobody asked for is told. Helm says nothing.
     let tells_of_more = invocation.personality == Personality::Pintle && max > 0 && !flags.given(names::MAX);
     let request = ListRequest {
@@ -76,17 +79,20 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         selector: flags.text(names::SELECTOR).to_owned(),
         by_date: flags.on(names::DATE),
         reverse: flags.on(names::REVERSE),
-        // One more, to see whether there are more.
-        limit: max + usize::from(tells_of_more),
-        offset: count(names::OFFSET),
+        // All of them, to tell how many there are; the limit saves no request.
+        limit: if tells_of_more { 0 } else { max },
+        offset: count(flags, names::OFFSET),
     };
     let mut releases = {
         let mut reporter = Reporting::new(invocation.ui);
         connection.run(pintle::ops::list(&connection.session, &request, &mut reporter))?
     };
     if tells_of_more && releases.len() > max {
+        let total = releases.len();
         releases.truncate(max);
-        let text = format!("only {max} releases are shown: `--max 0` shows all, `--offset {max}` the next");
+        let next = count(&invocation.flags, names::OFFSET) + max;
+        let text =
+            format!("{max} of {total} releases are shown: `--max 0` shows all, `--offset {next}` the next");
         invocation.ui.warn(&text);
     }
     let flags = &invocation.flags;
@@ -96,6 +102,13 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         (Format::Table, true) => {
             let lines: String = releases.iter().map(|release| format!("{}\n", release.name)).collect();
             invocation.ui.print(&lines)
+        }
+        (Format::Table, false) if grid::is_wanted(invocation) => {
+            let all_namespaces = flags.on(names::ALL_NAMESPACES);
+            let headings = !flags.on(names::NO_HEADERS);
+            let table = releases_grid(&releases, all_namespaces || grid::is_wide(invocation), ids);
+            let summary = summary(&releases);
+            grid::print(invocation, table, headings, &summary)
         }
         (Format::Table, false) => {
             let table = rows(&releases, layout, !flags.on(names::NO_HEADERS), ids, invocation.ui.paint());

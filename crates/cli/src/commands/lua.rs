@@ -13,9 +13,10 @@ use crate::flag::{Flag, names};
 use crate::grants::{self, Grant, Grants};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, print_data, yaml};
-use crate::output::table::table;
+use crate::output::grid::print_rows;
 use crate::report::Reporting;
 use crate::scripts::{self, SCRIPTS};
+use crate::suggest::{NameOf, question};
 use crate::{chart_reference, kubeconfig, request};
 
 /// `lua`
@@ -125,7 +126,7 @@ fn grants(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let all = grants.all().map_err(Failure::run_time)?;
     match Format::from_flags(&invocation.flags) {
         Format::Table if all.is_empty() => invocation.ui.print("No permissions have been granted.\n"),
-        Format::Table => invocation.ui.print(&format!("{}\n", table(&rows(&all), 0))),
+        Format::Table => print_rows(invocation, &rows(&all), 0),
         format => print_data(invocation.ui, format, &Node::List(all.iter().map(grants::node).collect())),
     }
 }
@@ -194,13 +195,11 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
 
 fn event(name: &str) -> Result<Event, Failure> {
     Event::for_handlers(name).map_err(|error| {
-        let close = TABLE.iter().filter(|entry| !entry.core && entry.name.contains(name));
-        let close: Vec<&str> = close.map(|entry| entry.name).collect();
+        let known: Vec<&str> = TABLE.iter().filter(|entry| !entry.core).map(|entry| entry.name).collect();
         let failure = Failure::usage(error.to_string());
-        if close.is_empty() || name.is_empty() {
-            failure
-        } else {
-            failure.hint(format!("perhaps {}", close.join(" or ")))
+        match question(NameOf::Hook, name, &known) {
+            Some(question) => failure.hint(question),
+            None => failure,
         }
     })
 }

@@ -11,7 +11,7 @@ use crate::flag::groups::{DEVEL, REMOTE};
 use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, Record, Records, print_data};
-use crate::output::table::table;
+use crate::output::grid::print_rows;
 use crate::remote;
 use crate::report::Reporting;
 
@@ -99,7 +99,7 @@ fn print(
             };
             let mut cells = vec![headings.map(str::to_owned).to_vec()];
             cells.extend(rows.iter().map(line));
-            invocation.ui.print(&format!("{}\n", table(&cells, 0)))
+            print_rows(invocation, &cells, 0)
         }
         format => {
             let record = |row: &ComparedRelease| {

@@ -83,7 +83,7 @@ static INSTALL_COMMAND: Command = Command {
     long: "Show what `{program} install` would do with the same arguments.",
     operands: Operands::AtLeast(1),
     completion: ArgCompletion::NameAndChart,
-    flags: &join::<18>(&[&INSTALL_GROUPS, &[PLAN, SAVE, PLAN_KEY]]),
+    flags: &join::<19>(&[&INSTALL_GROUPS, &[PLAN, SAVE, PLAN_KEY]]),
     exclusive: EXCLUSIVE,
     answers_by_exit_code: true,
     run: Some(plan_install),
@@ -99,7 +99,7 @@ Show what `{program} upgrade` would do with the same arguments. With --install, 
 as an install.",
     operands: Operands::Exactly(2),
     completion: ArgCompletion::ReleaseAndChart,
-    flags: &join::<18>(&[&UPGRADE_GROUPS, &[PLAN, SAVE, PLAN_KEY]]),
+    flags: &join::<19>(&[&UPGRADE_GROUPS, &[PLAN, SAVE, PLAN_KEY]]),
     exclusive: EXCLUSIVE,
     answers_by_exit_code: true,
     run: Some(plan_upgrade),
@@ -284,6 +284,19 @@ fn finish(
     answer(invocation, &plan)
 }
 
+/// What to do about the objects that cannot be applied.
+fn advice(invocation: &Invocation<'_>, plan: &ReleasePlan) -> String {
+    let problems = || plan.objects.iter().filter(|object| object.problem.is_some());
+    match problems().find(|object| !object.immutable.is_empty()) {
+        Some(object) => {
+            let fields = object.immutable.join(", ");
+            let cost = crate::advice::recreation(&object.id.kind, &object.id.name, invocation);
+            format!("{fields} of {} {}: {cost}", object.id.kind, object.id.name)
+        }
+        None => "the lines with `refused:` say why".to_owned(),
+    }
+}
+
 /// Answers by the exit code.
 fn answer(invocation: &Invocation<'_>, plan: &ReleasePlan) -> Result<(), Failure> {
     let problems = plan.problems().count();
@@ -292,7 +305,8 @@ fn answer(invocation: &Invocation<'_>, plan: &ReleasePlan) -> Result<(), Failure
         return Err(Failure::run_time(format!(
             "the {} would fail: {problems} {plural} cannot be applied",
             plan.operation.name()
-        )));
+        ))
+        .hint(advice(invocation, plan)));
     }
     let changes = plan.has_changes() && !invocation.flags.on(names::NO_DETAILED_EXITCODE);
     if changes { Err(Failure::new(FailureKind::Changes, "")) } else { Ok(()) }

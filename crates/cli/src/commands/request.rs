@@ -15,6 +15,7 @@ use crate::failure::Failure;
 use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
 use crate::output::format::yaml;
+use crate::output::grid::{self, Cell, Column, Fit, Grid};
 use crate::output::table::table;
 use crate::personality::Personality;
 
@@ -128,6 +129,9 @@ fn list(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let listed = connection
         .try_run(async { cluster.list(&crds::helm_requests(), namespace, &ListParams::default()).await });
     let requests = listed.map_err(unknown_kind)?;
+    if grid::is_wanted(invocation) {
+        return print_grid(invocation, &requests);
+    }
     let mut rows =
         vec![["NAMESPACE", "NAME", "READY", "CHART VERSION", "STATUS"].map(str::to_owned).to_vec()];
     rows.extend(requests.iter().map(|request| {
@@ -146,7 +150,36 @@ fn list(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         .map(str::to_owned)
         .to_vec()
     }));
-    invocation.ui.print(&table(&rows, MAX_COLUMN))
+    invocation.ui.print(&format!("{}\n", table(&rows, MAX_COLUMN)))
+}
+
+/// The table for people.
+fn print_grid(invocation: &mut Invocation<'_>, requests: &[Object]) -> Result<(), Failure> {
+    let mut table = Grid::new(vec![
+        Column::new("NAMESPACE", Fit::Middle),
+        Column::new("NAME", Fit::Middle),
+        Column::new("READY", Fit::Keep),
+        Column::new("CHART VERSION", Fit::Drop(1)),
+        Column::new("STATUS", Fit::End),
+    ]);
+    for request in requests {
+        let (word, color) = match (request.at(&["spec", "suspend"]), ready(request, "status")) {
+            (Some(Node::Bool(true)), _) => ("Suspended", Some(33)),
+            (_, "True") => ("True", Some(32)),
+            (_, "False") => ("False", Some(31)),
+            (_, "") => ("Unknown", Some(33)),
+            (_, word) => (word, None),
+        };
+        table.push(vec![
+            Cell::from(request.namespace()),
+            Cell::from(request.name()),
+            Cell::from(word).colored(color),
+            Cell::from(request.text(&["status", "chartVersion"])),
+            Cell::from(ready(request, "message")),
+        ]);
+    }
+    let summary = grid::counted(requests.len(), "request");
+    grid::print(invocation, table, true, &summary)
 }
 
 fn get(invocation: &mut Invocation<'_>) -> Result<(), Failure> {

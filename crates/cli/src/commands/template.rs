@@ -13,7 +13,7 @@ use crate::connect::{Connection, run_offline};
 use crate::dependencies;
 use crate::failure::Failure;
 use crate::flag::deploy::INSTALL;
-use crate::flag::groups::{CHART, COSIGN, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
+use crate::flag::groups::{CHART, COSIGN, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, UNREAD, VALUES};
 use crate::flag::value::read_bool;
 use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
@@ -37,7 +37,7 @@ taken from --kube-version and --api-versions, which can be repeated or take a li
     {program} template --api-versions monitoring.coreos.com/v1,cert-manager.io/v1 web ./web",
     operands: Operands::AtLeast(1),
     completion: ArgCompletion::NameAndChart,
-    flags: &[INSTALL, DEVEL, SCHEMA, VALUES, CHART, COSIGN, REMOTE, POST_RENDER, REWRITE, OWN, SCRIPTS, RECORDS],
+    flags: &[INSTALL, DEVEL, SCHEMA, UNREAD, VALUES, CHART, COSIGN, REMOTE, POST_RENDER, REWRITE, OWN, SCRIPTS, RECORDS],
     exclusive: &[
         &["force-replace", "force-conflicts"],
         &["force", "force-conflicts"],
@@ -48,7 +48,9 @@ taken from --kube-version and --api-versions, which can be repeated or take a li
 };
 
 static OWN: &[Flag] = &[
-    Flag::array(names::SHOW_ONLY, "print only the objects of these templates; may be repeated").short('s'),
+    Flag::array(names::SHOW_ONLY, "print only the objects of these templates; may be repeated")
+        .short('s')
+        .completes(FlagCompletion::Templates),
     Flag::text(names::OUTPUT_DIR, "write files to this directory instead of stdout"),
     Flag::switch(names::VALIDATE, "validate the objects against the cluster")
         .deprecated("use '--dry-run=server' instead"),
@@ -70,6 +72,10 @@ static OWN: &[Flag] = &[
         .completes(FlagCompletion::Words(&["client", "server"])),
     Flag::text(names::COMPAT, "the Helm version whose behavior to follow: 3 or 4 ($PINTLE_COMPAT)")
         .completes(FlagCompletion::Words(&["3", "4"])),
+    Flag::array(
+        names::LOOKUP_FROM,
+        "a file or directory of objects that the function lookup finds without a cluster; may be repeated",
+    ),
     // Notes are never printed here; the flags are accepted because `install` has them.
     Flag::switch(names::HIDE_NOTES, "")
         .deprecated("this flag has no effect for 'helm template' and will be removed in Helm 5"),
@@ -113,6 +119,8 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         images: rewrite::policy_from_flags(flags)?,
         record_objects: request::record_objects(invocation),
         post_render,
+        warn_unread: request::warns_unread(invocation),
+        lookup: request::lookup_objects(invocation)?,
         ..TemplateRequest::default()
     };
     let target = if live {

@@ -36,7 +36,7 @@ If no values are set, those of the last version are reused. Otherwise only the n
 With --dry-run nothing is applied, and the objects are shown, including Secrets unless --hide-secret is set.",
     operands: Operands::Exactly(2),
     completion: ArgCompletion::ReleaseAndChart,
-    flags: &join::<17>(&[&UPGRADE_GROUPS, &[DRY_RUN, OUTPUT]]),
+    flags: &join::<18>(&[&UPGRADE_GROUPS, &[DRY_RUN, OUTPUT]]),
     exclusive: EXCLUSIVE,
     run: Some(run),
     ..Command::BLANK

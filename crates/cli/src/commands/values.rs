@@ -1,6 +1,6 @@
 //! `values`: shows the values that templates see, where they come from and what they end up in.
 
-mod report;
+pub(crate) mod report;
 
 use pintle::ops::{Explanation, RenderedLine, TemplateRequest};
 use pintle::tree::{Node, ValuePath};
@@ -11,7 +11,7 @@ use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::{Connection, run_offline};
 use crate::failure::Failure;
 use crate::flag::deploy::REVISION;
-use crate::flag::groups::{CHART, COSIGN, DEVEL, REMOTE, SCHEMA, VALUES};
+use crate::flag::groups::{CHART, COSIGN, DEVEL, REMOTE, SCHEMA, UNREAD, VALUES};
 use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
 use crate::report::Reporting;
@@ -43,7 +43,7 @@ The first operand is a chart if it is a path, a URL or repo/name, and a release 
 the templates of subcharts, the lines of values.yaml, and the names of the files that values came from.",
     operands: Operands::AtLeast(1),
     completion: ArgCompletion::Chart,
-    flags: &[OWN, REVISION, VALUES, SCHEMA, DEVEL, CHART, COSIGN, REMOTE, SCRIPTS],
+    flags: &[OWN, REVISION, VALUES, SCHEMA, UNREAD, DEVEL, CHART, COSIGN, REMOTE, SCRIPTS],
     run: Some(run),
     ..Command::BLANK
 };
@@ -161,6 +161,7 @@ fn explanation(invocation: &mut Invocation<'_>) -> Result<Explanation, Failure> 
         api_versions: invocation.flags.list(names::API_VERSIONS).to_vec(),
         skip_schema: invocation.flags.on(names::SKIP_SCHEMA_VALIDATION),
         nulls: template::generation(invocation)?,
+        warn_unread: invocation.flags.on(names::EXPLAIN) && request::warns_unread(invocation),
         ..TemplateRequest::default()
     };
     let session = scripts::offline_session(invocation)?;

@@ -2,7 +2,7 @@
 
 use pintle::embedded::ApiCatalog;
 
-use super::{Completions, Directive, live};
+use super::{Completions, Directive, chart_parts, live};
 use crate::command::CommandPath;
 use crate::flag::groups::GLOBAL;
 use crate::flag::parsed::Parsed;
@@ -57,6 +57,8 @@ pub(super) fn flag_being_typed(
 pub(super) fn values(flag: &Flag, invocation: &mut Invocation<'_>) -> Completions {
     match flag.completion {
         FlagCompletion::Files => Completions::nothing(Directive::Default),
+        FlagCompletion::Templates => chart_parts::templates(invocation),
+        FlagCompletion::ValuePaths => chart_parts::value_paths(invocation),
         FlagCompletion::Nothing => Completions::nothing(Directive::NoFiles),
         FlagCompletion::Words(words) => {
             let choices = words.iter().map(|word| ((*word).to_owned(), String::new())).collect();

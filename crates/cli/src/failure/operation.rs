@@ -56,6 +56,7 @@ impl From<Error> for Failure {
             _ if failure.class == FailureKind::Cancelled => failure.own = Some("cancelled".to_owned()),
             _ => {}
         }
+        failure.error = Some(Box::new(error));
         failure
     }
 }

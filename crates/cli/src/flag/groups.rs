@@ -81,8 +81,10 @@ pub(crate) static GLOBAL: &[Flag] = &[
 pub(crate) static VALUES: &[Flag] = &[
     Flag::list(names::VALUES, "a file of values in YAML, or - for standard input; may be repeated")
         .short('f'),
-    Flag::array(names::SET, "set values by path, with types inferred: a.b=1,c=x; may be repeated"),
-    Flag::array(names::SET_STRING, "set string values by path: a.b=1,c=x; may be repeated"),
+    Flag::array(names::SET, "set values by path, with types inferred: a.b=1,c=x; may be repeated")
+        .completes(FlagCompletion::ValuePaths),
+    Flag::array(names::SET_STRING, "set string values by path: a.b=1,c=x; may be repeated")
+        .completes(FlagCompletion::ValuePaths),
     Flag::array(
         names::SET_FILE,
         "set values by path from the content of files: a.b=file,c=other; may be repeated",
@@ -153,6 +155,20 @@ pub(crate) static DEVEL: &[Flag] = &[Flag::switch(
 /// Disables the validation of values.
 pub(crate) static SCHEMA: &[Flag] =
     &[Flag::switch(names::SKIP_SCHEMA_VALIDATION, "skip JSON schema validation of values")];
+
+/// What a table shows.
+pub(crate) static TABLE: &[Flag] = &[
+    Flag::text(names::SORT_BY, "sort the table by a column, such as name, updated or status")
+        .completes(FlagCompletion::Nothing),
+    Flag::list(names::COLUMNS, "show these columns of the table only, such as name,status")
+        .completes(FlagCompletion::Nothing),
+];
+
+/// Disables the warnings about values without effect.
+pub(crate) static UNREAD: &[Flag] = &[Flag::switch(
+    names::ALLOW_UNREAD_VALUES,
+    "do not warn of values that no template reads, and of keys that are set twice",
+)];
 
 /// Allows objects that look like release records.
 pub(crate) static RECORDS: &[Flag] = &[Flag::switch(

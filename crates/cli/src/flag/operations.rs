@@ -2,17 +2,18 @@
 
 use super::Flag;
 use super::deploy::{APPLY, CRD_POLICY, HOOKS, INSTALL, NOTES, ROLLBACK, UNINSTALL, UPGRADE};
-use super::groups::{CHART, COSIGN, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
+use super::groups::{CHART, COSIGN, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, UNREAD, VALUES};
 use crate::commands::images::rewrite::REWRITE;
 use crate::scripts::SCRIPTS;
 
 type Group = &'static [Flag];
 
 /// How a chart is found, rendered and applied.
-static FROM_CHART: [Group; 14] = [
+static FROM_CHART: [Group; 15] = [
     NOTES,
     DEVEL,
     SCHEMA,
+    UNREAD,
     VALUES,
     CHART,
     COSIGN,
@@ -27,10 +28,10 @@ static FROM_CHART: [Group; 14] = [
 ];
 
 /// An install.
-pub(crate) static INSTALL_GROUPS: [Group; 15] = join(&[&[INSTALL], &FROM_CHART]);
+pub(crate) static INSTALL_GROUPS: [Group; 16] = join(&[&[INSTALL], &FROM_CHART]);
 
 /// An upgrade.
-pub(crate) static UPGRADE_GROUPS: [Group; 15] = join(&[&[UPGRADE], &FROM_CHART]);
+pub(crate) static UPGRADE_GROUPS: [Group; 16] = join(&[&[UPGRADE], &FROM_CHART]);
 
 /// A rollback.
 pub(crate) static ROLLBACK_GROUPS: [Group; 5] = [ROLLBACK, HOOKS, APPLY, SCRIPTS, RECORDS];

@@ -38,7 +38,8 @@ pub(crate) fn read(flag: &Flag, previous: Option<Value>, text: &str) -> Result<V
         Kind::Bool | Kind::Verification => Value::Bool(read_bool(text)?),
         Kind::Text | Kind::Revision => Value::Text(text.to_owned()),
         Kind::Format => match text {
-            "table" | "json" | "yaml" => Value::Text(text.to_owned()),
+            // Helm does not know `wide`, and `run` refuses it under its name.
+            "table" | "json" | "yaml" | "wide" => Value::Text(text.to_owned()),
             _ => return Err("invalid format type".to_owned()),
         },
         Kind::Int => Value::Int(parse_int(text, 0).map_err(|error| bad_number("ParseInt", text, error))?),

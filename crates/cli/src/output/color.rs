@@ -9,6 +9,18 @@ pub(crate) struct Paint {
     pub(crate) on: bool,
 }
 
+/// The color of a status, by severity; `None` for those that need no attention.
+pub(crate) fn color(status: Status) -> Option<u8> {
+    match status {
+        Status::Deployed => Some(32),
+        Status::Failed | Status::Unknown => Some(31),
+        Status::PendingInstall | Status::PendingUpgrade | Status::PendingRollback | Status::Uninstalling => {
+            Some(33)
+        }
+        Status::Uninstalled | Status::Superseded => None,
+    }
+}
+
 impl Paint {
     /// A heading of a table.
     pub(crate) fn heading(self, text: &str) -> String {
@@ -25,14 +37,9 @@ impl Paint {
         if word != status.as_str() {
             return word.to_owned();
         }
-        match status {
-            Status::Deployed => self.colored(32, word),
-            Status::Failed | Status::Unknown => self.colored(31, word),
-            Status::PendingInstall
-            | Status::PendingUpgrade
-            | Status::PendingRollback
-            | Status::Uninstalling => self.colored(33, word),
-            Status::Uninstalled | Status::Superseded => word.to_owned(),
+        match color(status) {
+            Some(color) => self.colored(color, word),
+            None => word.to_owned(),
         }
     }
 

@@ -1,12 +1,16 @@
 //! The output of `list`.
 
+use std::collections::BTreeMap;
+
 use pintle::release::Summary;
 use pintle_tree::Node;
 
-use super::color::Paint;
+use super::color::{Paint, color};
 use super::format::Record;
+use super::grid::{Cell, Column, Fit, Grid, age, counted};
 use super::table::table;
 use super::time;
+use crate::clock;
 
 /// The columns of the table.
 const HEADINGS: [&str; 7] = ["NAME", "NAMESPACE", "REVISION", "UPDATED", "STATUS", "CHART", "APP VERSION"];
@@ -62,6 +66,56 @@ pub(crate) fn rows(
         rows.push(row);
     }
     format!("{}\n", table(&rows, 0))
+}
+
+/// The table for people.
+pub(crate) fn releases_grid(releases: &[Summary], namespaces: bool, ids: bool) -> Grid {
+    let managed = ids && releases.iter().any(|release| manager(release).is_some());
+    let stores = ids && is_mixed(releases);
+    let mut columns = vec![Column::new("NAME", Fit::Middle)];
+    columns.extend(namespaces.then_some(Column::new("NAMESPACE", Fit::Middle)));
+    columns.extend([
+        Column::new("REVISION", Fit::Drop(2)).number(),
+        Column::new("UPDATED", Fit::Keep),
+        Column::new("STATUS", Fit::Keep),
+        Column::new("CHART", Fit::Middle),
+        Column::new("APP VERSION", Fit::Drop(3)),
+    ]);
+    columns.extend(managed.then_some(Column::new(MANAGED_BY, Fit::Middle)));
+    columns.extend(stores.then_some(Column::new(STORE, Fit::Drop(4))));
+    let mut grid = Grid::new(columns);
+    let now = clock::now();
+    for release in releases {
+        let updated = release.last_deployed.as_ref().map(|moment| moment.unix());
+        let age = updated.map_or_else(|| "-".to_owned(), |moment| age(now - moment));
+        let mut row = vec![Cell::from(release.name.as_str())];
+        row.extend(namespaces.then(|| Cell::from(release.namespace.as_str()).colored(Some(36))));
+        row.extend([
+            Cell::from(release.number.to_string()),
+            Cell::from(age).sorted_by(updated.map_or(i64::MAX, |moment| now - moment)),
+            Cell::from(release.status_word.as_str()).colored(color(release.status)),
+            Cell::from(chart(release)),
+            Cell::from(release.app_version.as_str()),
+        ]);
+        row.extend(managed.then(|| Cell::from(manager(release).unwrap_or_default())));
+        row.extend(stores.then(|| Cell::from(release.store)));
+        grid.push(row);
+    }
+    grid
+}
+
+/// How many releases there are in which status.
+pub(crate) fn summary(releases: &[Summary]) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for release in releases {
+        *counts.entry(release.status_word.as_str()).or_default() += 1;
+    }
+    let total = counted(releases.len(), "release");
+    let counts: Vec<String> = counts.iter().map(|(status, count)| format!("{count} {status}")).collect();
+    match counts.len() {
+        0 => total,
+        _ => format!("{total}: {}", counts.join(", ")),
+    }
 }
 
 /// The records for JSON and YAML; the revision is a string, as in Helm. With `ids`, version ids are included, and the stores

@@ -21,7 +21,7 @@ use super::template::TemplateRequest;
 use crate::lifecycle::context;
 use crate::prepare::{self, push_document};
 use crate::report::forward_log;
-use crate::{Error, OfflineSession, Reporter, Result, input};
+use crate::{Error, OfflineSession, Reporter, Result, input, unread};
 
 /// A value and its sources.
 #[derive(Clone, Debug)]
@@ -171,6 +171,9 @@ pub async fn explain_chart(
         forward_log(reporter, |log| prepare::emit_chart_loaded(chart, user, capabilities, &events, log))?;
     let (values, _) = prepare::final_values(&mut chart, &user, &target, &rules, &events, reporter)?;
     events.report(reporter);
+    if !rules.unread.is_empty() {
+        unread::report(&chart, &user, &rules.unread, reporter);
+    }
     let sources = Sources::Layers(request.values.clone());
     Ok(Explanation::new(chart, values, sources, &target))
 }
@@ -224,6 +227,36 @@ impl Explanation {
         let mut found = Vec::new();
         self.explain_node(&origins, path, node, &mut found);
         Ok(found)
+    }
+
+    /// The chart, after its dependencies were processed.
+    pub fn chart(&self) -> &Chart {
+        &self.chart
+    }
+
+    /// The text of a rendered file, which need not be valid YAML; `None` if templates failed or there is no such file.
+    pub fn rendered(&self, file: &str) -> Option<&[u8]> {
+        let files = &self.render.as_ref()?.files;
+        files.iter().find(|(path, _)| path == file).map(|(_, text)| text.as_slice())
+    }
+
+    /// The rendered files, by path; none if templates failed.
+    pub fn rendered_files(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        let files = self.render.iter().flat_map(|render| &render.files);
+        files.map(|(path, text)| (path.as_str(), text.as_slice()))
+    }
+
+    /// The template lines that wrote a line of a rendered file, and the values that they read. Unlike with
+    /// [`Explanation::explain_line`], the file need not be valid YAML.
+    pub fn explain_text_line(
+        &self,
+        file: &str,
+        line: usize,
+    ) -> Option<(Vec<TemplateLine>, Vec<ExplainedValue>)> {
+        let explained = self.render.as_ref()?.trace.line(file, line)?;
+        let origins = self.origins().ok()?;
+        let (values, _) = self.explain_reads(&origins, explained.reads);
+        Some((explained.templates, values))
     }
 
     fn no_value(&self, path: &ValuePath) -> Error {

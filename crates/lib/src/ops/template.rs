@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-#[cfg(feature = "images")]
 use std::sync::Arc;
 
 use pintle_chart::{FileError, check_links, create_folders, write_below};
@@ -20,7 +19,9 @@ use crate::hook_problems;
 use crate::options::RenderOptions;
 use crate::post_render::PostRenderOptions;
 use crate::prepare::{Prepared, RENDER_EVENTS, displayed_content, prepare_for, push_document};
-use crate::{AnySession, ChartRef, Error, Lifecycle, OfflineSession, RecordObjects, Reporter, Result};
+use crate::{
+    AnySession, ChartRef, Error, Lifecycle, LookupObjects, OfflineSession, RecordObjects, Reporter, Result,
+};
 
 /// What to render, and how.
 #[derive(Clone, Debug)]
@@ -70,6 +71,10 @@ pub struct TemplateRequest {
     pub record_objects: RecordObjects,
     /// Programs that change the rendered objects (`--post-renderer`).
     pub post_render: PostRenderOptions,
+    /// Warns of values that no template reads.
+    pub warn_unread: bool,
+    /// What `lookup` finds without a cluster.
+    pub lookup: LookupObjects,
 }
 
 /// Where the rendered output goes.
@@ -108,6 +113,8 @@ impl Default for TemplateRequest {
             images: None,
             record_objects: RecordObjects::default(),
             post_render: PostRenderOptions::default(),
+            warn_unread: false,
+            lookup: LookupObjects::default(),
         }
     }
 }
@@ -126,6 +133,9 @@ impl TemplateRequest {
         };
         let mut target = Target::offline(release, capabilities);
         target.dns = self.dns;
+        if !self.lookup.is_empty() {
+            target.lookup = Arc::new(self.lookup.clone());
+        }
         target
     }
 
@@ -140,6 +150,7 @@ impl TemplateRequest {
             images: self.images.clone(),
             record_objects: self.record_objects,
             post_render: self.post_render.clone(),
+            unread: if self.warn_unread { self.values.as_slice().into() } else { Arc::default() },
             ..RenderOptions::default()
         }
     }

@@ -33,7 +33,9 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         _ => {
             return Err(Failure::usage(
                 "Too few arguments to Command \"release\".\nMinimum 2 arguments required: release name-1, release name-2",
-            ));
+            )
+            .with_pintle_text("`diff release` needs the names of two releases")
+            .hint("usage: pintle diff release RELEASE1 RELEASE2"));
         }
     };
     let display = Display::from_flags(invocation)?;

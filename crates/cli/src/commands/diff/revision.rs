@@ -32,7 +32,9 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     match operands.as_slice() {
         [] | [_] => Err(Failure::usage(
             "Too few arguments to Command \"revision\".\nMinimum 2 arguments required: release name, revision",
-        )),
+        )
+        .with_pintle_text("`diff revision` needs a release and a version of it")
+        .hint("usage: pintle diff revision RELEASE REVISION1 [REVISION2]")),
         [release, revision] => {
             // helm-diff does not set the exit code here, with --detailed-exitcode or without.
             compare(invocation, release, &at(revision), &VersionRef::Current).map(drop)

@@ -351,7 +351,9 @@ fn hook_line(hook: &PlannedHook) -> String {
 }
 
 fn summary(plan: &ReleasePlan) -> String {
-    let count = |action| plan.objects.iter().filter(|object| object.action == action).count();
+    // What cannot be applied is not counted as if it could.
+    let works = |object: &&PlannedObject| object.problem.is_none();
+    let count = |action| plan.objects.iter().filter(works).filter(|object| object.action == action).count();
     let parts = [
         (PlannedAction::Create, "to create"),
         (PlannedAction::Update, "to update"),
@@ -367,6 +369,10 @@ fn summary(plan: &ReleasePlan) -> String {
         .filter(|(count, _)| *count > 0)
         .map(|(count, text)| format!("{count} {text}"))
         .collect();
+    let failing = plan.objects.iter().filter(|object| object.problem.is_some()).count();
+    if failing > 0 {
+        parts.push(format!("{failing} that cannot be applied"));
+    }
     if !plan.hooks.is_empty() {
         let plural = if plan.hooks.len() == 1 { "hook" } else { "hooks" };
         parts.push(format!("{} {plural} to run", plan.hooks.len()));

@@ -16,8 +16,8 @@ use crate::commands::upgrade;
 use crate::connect::Connection;
 use crate::failure::{Failure, FailureKind, reason};
 use crate::flag::deploy::EXCLUSIVE;
-use crate::flag::names;
 use crate::flag::operations::{UPGRADE_GROUPS, join};
+use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
 use crate::request;
 
@@ -43,15 +43,18 @@ The list has the form of `releases:` in a helmfile. Files and charts are found f
 planned side by side, with one connection and one discovery. Flags hold for all releases, value flags too.",
     operands: Operands::Exactly(1),
     // A list of plans is not saved.
-    flags: &join::<16>(&[&UPGRADE_GROUPS, &[PLAN]]),
+    flags: &join::<18>(&[&UPGRADE_GROUPS, &[PLAN, EVERY]]),
     exclusive: EXCLUSIVE,
     answers_by_exit_code: true,
     run: Some(run),
     ..Command::BLANK
 };
 
+static EVERY: &[Flag] = &[Flag::switch(names::ALL, "also show the releases that would not change")];
+
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let format = format(invocation)?;
+    let shows_all = invocation.flags.on(names::ALL) || format == Format::Json;
     if format == Format::Dot {
         return Err(
             Failure::usage("--output dot is for one release").hint("it may be text, json or markdown")
@@ -88,6 +91,10 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         match release.outcome {
             Ok(planned) => {
                 summary.add(&planned.plan);
+                let is_unchanged = !planned.plan.has_changes() && planned.plan.problems().next().is_none();
+                if is_unchanged && !shows_all {
+                    return;
+                }
                 let printed = layout.print_one_of_many(invocation, &planned.plan, format, &mut trees);
                 if outcome.is_ok() {
                     outcome = printed;
@@ -123,8 +130,14 @@ impl Summary {
 
     fn text(&self) -> String {
         format!(
-            "Releases: {} to change, {} unchanged, {} that fail.",
-            self.changed, self.unchanged, self.failed
+            "Releases: {} to change, {} unchanged{}.",
+            self.changed,
+            self.unchanged,
+            match self.failed {
+                0 => String::new(),
+                1 => ", 1 that fails".to_owned(),
+                failed => format!(", {failed} that fail"),
+            }
         )
     }
 

@@ -11,7 +11,7 @@ use crate::flag::deploy::OUTPUT;
 use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, print_data};
-use crate::output::table::table;
+use crate::output::grid::print_rows;
 use crate::plugins;
 
 /// `plugin list`
@@ -55,7 +55,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             let header = HEADER.map(str::to_owned).to_vec();
             let rows: Vec<Vec<String>> =
                 std::iter::once(header).chain(rows.into_iter().map(|row| row.to_vec())).collect();
-            invocation.ui.print(&format!("{}\n", table(&rows, 0)))
+            print_rows(invocation, &rows, 0)
         }
         format => {
             let items = rows.into_iter().map(|row| {

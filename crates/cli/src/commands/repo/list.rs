@@ -9,6 +9,7 @@ use crate::flag::deploy::OUTPUT;
 use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, Record, Records, print_data};
+use crate::output::grid::print_rows;
 use crate::output::table::table;
 use crate::remote;
 use crate::report::Reporting;
@@ -40,7 +41,11 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
                 rows.push(vec!["NAME".to_owned(), "URL".to_owned()]);
             }
             rows.extend(entries.iter().map(|entry| vec![entry.name.clone(), entry.url.clone()]));
-            invocation.ui.print(&format!("{}\n", table(&rows, 0)))
+            // Without headings the output is for scripts.
+            match invocation.flags.on(names::NO_HEADERS) {
+                true => invocation.ui.print(&format!("{}\n", table(&rows, 0))),
+                false => print_rows(invocation, &rows, 0),
+            }
         }
         format => {
             let record = |entry: &pintle::repo::Entry| {

@@ -13,7 +13,7 @@ use crate::flag::groups::REMOTE;
 use crate::flag::{Flag, Kind, names};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, Record, Records, print_data};
-use crate::output::table::table;
+use crate::output::grid::print_rows;
 use crate::personality::Personality;
 use crate::report::Reporting;
 use crate::{chart_reference, remote};
@@ -111,7 +111,7 @@ fn print(invocation: &mut Invocation<'_>, hits: &[Hit]) -> Result<(), Failure> {
             };
             let rows: Vec<Vec<String>> = std::iter::once(heads).chain(hits.iter().map(row)).collect();
             let limit = usize::try_from(invocation.flags.uint(names::MAX_COL_WIDTH)).unwrap_or(usize::MAX);
-            invocation.ui.print(&format!("{}\n", table(&rows, limit)))
+            print_rows(invocation, &rows, limit)
         }
         format => {
             let record = |hit: &Hit| {

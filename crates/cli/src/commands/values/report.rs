@@ -142,7 +142,7 @@ fn map(entries: Vec<(&str, Node)>) -> Node {
 }
 
 /// A source with its position.
-fn source_text(origin: Option<&Origin>) -> String {
+pub(crate) fn source_text(origin: Option<&Origin>) -> String {
     let Some(origin) = origin else {
         return "no source: a script or a template function changed it".to_owned();
     };

@@ -1,0 +1,85 @@
+//! Charts whose own files are wrong.
+
+use std::path::PathBuf;
+
+use pintle::chart;
+
+use super::excerpt::{excerpt, excerpt_of_line};
+use super::yaml::diagnose;
+use crate::failure::Failure;
+use crate::invocation::Invocation;
+use crate::read;
+
+/// Improves the failure of a chart that cannot be loaded.
+pub(super) fn improve(failure: &mut Failure, invocation: &Invocation<'_>, error: &chart::Error) {
+    let folder =
+        invocation.chart_path.clone().or_else(|| invocation.flags.operands.last().map(PathBuf::from));
+    let folder = folder.unwrap_or_else(|| PathBuf::from("."));
+    let name =
+        folder.file_name().map_or_else(|| "chart".to_owned(), |name| name.to_string_lossy().into_owned());
+    let text = |file: &str| {
+        let text = read::file(folder.join(file), read::MAX_STREAM).ok()?;
+        Some(String::from_utf8_lossy(&text).into_owned())
+    };
+    match error {
+        chart::Error::File { file, reason, .. } => {
+            let Some(text) = text(file) else { return };
+            let found = diagnose(&text, reason);
+            failure.own = Some(format!("`{name}/{file}` is not valid YAML: {}", found.problem));
+            let line = text.lines().nth(found.line - 1).unwrap_or_default();
+            failure.excerpt = Some(excerpt(&format!("{name}/{file}"), found.line, found.column, line));
+            failure.hint = Some(found.hint);
+        }
+        chart::Error::Invalid(reason) => {
+            let Some(field) = reason.strip_prefix("chart.metadata.").and_then(|rest| rest.split(' ').next())
+            else {
+                return;
+            };
+            let Some(text) = text("Chart.yaml") else { return };
+            let file = format!("{name}/Chart.yaml");
+            let line = text.lines().position(|line| line.starts_with(&format!("{field}:")));
+            let shown = reason.strip_prefix("chart.metadata.").unwrap_or(reason);
+            failure.own = Some(format!("Chart.yaml: {shown}"));
+            failure.excerpt = Some(match line {
+                Some(at) => excerpt_of_line(&file, at + 1, &text),
+                None => format!("  --> {file}"),
+            });
+            failure.hint = Some(match field {
+                "version" => "a chart has a semantic version: `version: 1.0.0`; `appVersion` can be any text"
+                    .to_owned(),
+                "apiVersion" => "write `apiVersion: v2`".to_owned(),
+                "name" => format!("write `name: {name}`"),
+                "type" => "it may be `application` or `library`".to_owned(),
+                _ => return,
+            });
+        }
+        chart::Error::UndetectableFolder { .. } | chart::Error::NoChartFile => {
+            failure.own = Some(format!("`{name}` is no chart: it has no Chart.yaml"));
+            let below = charts_below(&folder);
+            failure.hint = Some(match below.as_slice() {
+                [] => {
+                    "give the folder that has Chart.yaml; `pintle create NAME` makes a new chart".to_owned()
+                }
+                charts => format!("there are charts below it: {}", charts.join(", ")),
+            });
+        }
+        _ => {}
+    }
+}
+
+/// The folders with a Chart.yaml in a folder and in its folders.
+fn charts_below(folder: &std::path::Path) -> Vec<String> {
+    let folders = |path: &std::path::Path| -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(path).into_iter().flatten().take(1_000).flatten();
+        entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
+    };
+    let first = folders(folder);
+    let second: Vec<PathBuf> = first.iter().take(50).flat_map(|path| folders(path)).collect();
+    let charts = first.into_iter().chain(second).filter(|path| path.join("Chart.yaml").is_file());
+    let mut names: Vec<String> = charts
+        .filter_map(|path| Some(path.strip_prefix(folder).ok()?.to_string_lossy().into_owned()))
+        .collect();
+    names.sort();
+    names.truncate(5);
+    names
+}
