@@ -476,7 +476,7 @@ fn add_renames(suspect: &Suspect, finding: &mut Finding, proven: &mut Vec<Rename
 
 fn proof_text(probe: &Probe, switches: &[ValuePath]) -> String {
     let places = probe.effect.places().len();
-    let fields = if places == 1 { "1 field".to_owned() } else { format!("{places} fields") };
+    let fields = if places == 1 { "field".to_owned() } else { format!("{places} fields") };
     let on: Vec<String> = switches.iter().map(ToString::to_string).collect();
     let with = if on.is_empty() { String::new() } else { format!(", with {} on", on.join(" and ")) };
     format!("it sets the same {fields} and changes nothing else{with}")

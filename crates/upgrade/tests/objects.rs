@@ -68,8 +68,9 @@ fn a_render_that_fails_is_an_error_and_not_safe() {
 #[test]
 fn a_kubernetes_version_that_is_not_supported_is_an_error() {
     let chart = |range: &str| format!("apiVersion: v2\nname: web\nversion: 1.0.0\nkubeVersion: '{range}'\n");
-    let env =
-        TestEnv::default().before("Chart.yaml", &chart(">=1.20.0-0")).after("Chart.yaml", &chart(">=1.25.0-0"));
+    let env = TestEnv::default()
+        .before("Chart.yaml", &chart(">=1.20.0-0"))
+        .after("Chart.yaml", &chart(">=1.25.0-0"));
     assert_eq!(only(&env.check(), FindingKind::KubeVersion).0, Severity::Info);
     let env = env.after("Chart.yaml", &chart(">=99.0.0-0"));
     assert_eq!(only(&env.check(), FindingKind::KubeVersion).0, Severity::Error);
