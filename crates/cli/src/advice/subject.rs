@@ -11,6 +11,7 @@ use pintle::{Lifecycle, OfflineSession, SchemaLoader, Silent};
 
 use crate::clock::SystemClock;
 use crate::commands::values::report::source_text;
+use crate::connect::run_offline;
 use crate::flag::names;
 use crate::invocation::Invocation;
 use crate::{kubeconfig, request};
@@ -46,7 +47,7 @@ impl Subject {
                 events: Lifecycle::default(),
                 schemas: SchemaLoader::default(),
             };
-            pintle::ops::explain_chart(&session, self.request.as_ref()?, &mut Silent).ok()
+            run_offline(pintle::ops::explain_chart(&session, self.request.as_ref()?, &mut Silent)).ok()
         };
         self.explanation.get_or_init(explain).as_ref()
     }
@@ -109,7 +110,7 @@ fn request_of(invocation: &Invocation<'_>, chart: PathBuf) -> TemplateRequest {
         false => Vec::new(),
     };
     TemplateRequest {
-        chart,
+        chart: chart.into(),
         name: flags
             .operands
             .first()
