@@ -81,9 +81,9 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let format = output::Format::from_flags(&invocation.flags)?;
     let (release, reference) = operands(invocation)?;
     let files = writable_files(invocation)?;
-    let chart = PathBuf::from(chart_reference::locate(invocation, &reference)?);
+    let chart = chart_reference::locate(invocation, &reference)?.path;
     let from = invocation.flags.text(names::FROM).to_owned();
-    let previous = PreviousChart::find(invocation, (&reference, &chart.to_string_lossy()), &from)?;
+    let previous = PreviousChart::find(invocation, (&reference, &chart), &from)?;
     let input = input(invocation, release.as_deref(), previous.path().as_deref())?;
     let request = UpgradeCheckRequest {
         from: input,
@@ -213,8 +213,8 @@ fn rehearsal(
     };
     let version = request.kube_version.as_ref();
     let rehearsal = RehearseRequest {
-        chart,
-        from: Some(from),
+        chart: chart.into(),
+        from: Some(from.into()),
         name: request.from.name.clone(),
         namespace: request.from.namespace.clone(),
         values: layers(&checked.values)?,
