@@ -259,7 +259,9 @@ fn what_lookup_does_not_find_is_logged_with_debug() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_full_disk_is_reported_as_such_and_leaves_a_file_that_can_be_used() {
-    let env = env();
+    let env = TestEnv::new();
+    env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
+    env.write("web/templates/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n");
     std::fs::create_dir(env.path().join("full")).expect("it is new");
     let script = "mount -t tmpfs -o size=$SIZE none full || exit 77\n\
                   \"$PROGRAM\" install web web --cluster embedded:full/c.db\n\

@@ -128,7 +128,9 @@ async fn a_controller_stops_although_an_operation_does_not_end() {
 #[tokio::test]
 async fn one_namespace_cannot_take_all_workers() {
     let test = TestCluster::new().await;
-    test.chart("1.0.0", &[("templates/all.yaml", NEVER_READY)]).await;
+    // Each release has objects of its own, or the second would be refused if the first was quicker.
+    let never = NEVER_READY.replace("{name: never}", "{name: '{{ .Release.Name }}'}");
+    test.chart("1.0.0", &[("templates/all.yaml", &never)]).await;
     let archive = STANDARD.encode(test.archive("1.0.0", TEMPLATES));
     // Each of these keeps a worker for ten hours.
     for number in 0..4 {
