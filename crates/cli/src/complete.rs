@@ -173,15 +173,8 @@ fn answer(
     if parsed.given(names::HELP) {
         return Completions::nothing(Directive::NoFiles);
     }
-    let mut invocation = Invocation {
-        personality,
-        called_as,
-        command_path,
-        flags: parsed,
-        environment,
-        chart_path: None,
-        ui,
-    };
+    let mut invocation =
+        Invocation { personality, called_as, command_path, flags: parsed, environment, chart_path: None, ui };
     if let Some(flag) = typed_flag.filter(|_| !flags_end) {
         return flags::values(flag, &mut invocation);
     }

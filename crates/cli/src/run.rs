@@ -117,15 +117,8 @@ fn run_command(
     };
     command_path.check_operands(&flags.operands)?;
     command_path.check_exclusive(&|name| flags.is_given(name))?;
-    let mut invocation = Invocation {
-        personality,
-        called_as,
-        command_path,
-        flags,
-        environment,
-        chart_path: None,
-        ui,
-    };
+    let mut invocation =
+        Invocation { personality, called_as, command_path, flags, environment, chart_path: None, ui };
     let debug = invocation.debug();
     invocation.ui.set_debug(debug);
     if personality == Personality::Helm {

@@ -11,8 +11,8 @@ use pintle::ops::{
 };
 use pintle::release::{Status, Summary, VersionRef};
 use pintle::{
-    ChartRef, DeployOptions, Granted, Lifecycle, Method, MethodChoice, Network, RenderOptions, SchemaLoader, Scripting,
-    Session, ValuesLayer, WaitStrategy,
+    ChartRef, DeployOptions, Granted, Lifecycle, Method, MethodChoice, Network, RenderOptions, SchemaLoader,
+    Scripting, Session, ValuesLayer, WaitStrategy,
 };
 use tokio::time::Instant;
 
