@@ -62,7 +62,7 @@ impl Blocks {
             let (Some(begin), Some(end)) = block.indents else { return false };
             block.closed && end < begin && open.content.start <= block.content.start
         };
-        Some(self.blocks.iter().filter(is_forgotten).next_back().unwrap_or(open))
+        Some(self.blocks.iter().rfind(is_forgotten).unwrap_or(open))
     }
 }
 
