@@ -323,6 +323,7 @@ fn on_line(
     project: &Project,
     file: usize,
     line: usize,
+    path: &ValuePath,
     key: &str,
     right: &[(usize, usize)],
 ) -> Option<Question> {
@@ -344,6 +345,17 @@ fn on_line(
     let node = found?;
     let selector = tree.parent(node)?;
     let parts: Vec<NodeId> = tree.children(selector).collect();
+    // The field has to be the one of the path: what is before it in the selector is before it there.
+    let index = parts.iter().position(|part| *part == node)?;
+    let before =
+        index.checked_sub(1).map(|before| parts[before]).filter(|part| tree.kind(*part) == NodeKind::Field);
+    let above = path.segments().len().checked_sub(2).map(|at| &path.segments()[at]);
+    if let (Some(before), Some(Segment::Key(above))) = (before, above)
+        && tree.name(before) != "Values"
+        && *above != *tree.name(before)
+    {
+        return None;
+    }
     let plain =
         parts.iter().position(|part| tree.kind(*part) == NodeKind::Field && tree.name(*part) == "Values");
     let below = |node: NodeId| tree.ancestors(node).any(|around| tree.kind(around) == NodeKind::Define);

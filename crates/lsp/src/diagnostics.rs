@@ -160,11 +160,12 @@ fn check(project: &Project, chart: &Chart, problems: &mut Problems) {
             problem.level = problem.level.max(Level::Information);
         }
         // What policy rules find may well work; only what a cluster refuses is an error in the editor.
-        if !REFUSED.contains(&rule) {
+        // So does null, which a cluster takes for a value that is missing.
+        if !REFUSED.contains(&rule) || finding.message.contains("got null") {
             problem.level = problem.level.max(Level::Warning);
         }
         // A chart may require values that only its users know.
-        if rule == "render" && is_required(&finding.message) {
+        if rule == "render" && (is_required(&finding.message) || finding.message.contains(NOT_FETCHED)) {
             problem.level = Level::Information;
         }
         let known = problems.entry(file).or_default();
@@ -173,6 +174,9 @@ fn check(project: &Project, chart: &Chart, problems: &mut Problems) {
         }
     }
 }
+
+/// Schemas that are elsewhere are not fetched, so nothing is known about values that they describe.
+const NOT_FETCHED: &str = "not fetched over the network";
 
 /// The rules about what cannot be rendered, or what a cluster refuses.
 const REFUSED: [&str; 6] =

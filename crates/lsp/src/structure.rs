@@ -220,13 +220,9 @@ pub const TOKEN_MODIFIERS: [&str; 2] = ["declaration", "defaultLibrary"];
 /// The tokens of the actions of a template: bytes, type, modifiers.
 pub fn semantic_tokens(tree: &SyntaxTree) -> Vec<(Range<usize>, u32, u32)> {
     let mut found = Vec::new();
-    let mut inside = false;
     for token in tree.tokens() {
         let kind = match token.kind {
-            TokenKind::LeftDelimiter | TokenKind::RightDelimiter => {
-                inside = token.kind == TokenKind::LeftDelimiter;
-                8
-            }
+            TokenKind::LeftDelimiter | TokenKind::RightDelimiter => 8,
             TokenKind::Keyword => 0,
             TokenKind::Constant => 0,
             TokenKind::Function => 1,
@@ -238,7 +234,6 @@ pub fn semantic_tokens(tree: &SyntaxTree) -> Vec<(Range<usize>, u32, u32)> {
             TokenKind::Comment => 7,
             _ => continue,
         };
-        let _ = inside;
         let node = (token.kind == TokenKind::Variable).then(|| tree.node_at(token.range.start));
         let declares = node
             .and_then(|node| tree.parent(node))

@@ -284,7 +284,7 @@ impl Session {
 
     fn notification(&mut self, notification: &Notification) {
         let document = &notification.params["textDocument"];
-        let Some(uri) = document["uri"].as_str().map(uri::normalized).or(Some(String::new())) else { return };
+        let uri = document["uri"].as_str().map(uri::normalized).unwrap_or_default();
         let version = document["version"].as_i64().unwrap_or(0);
         match notification.method.as_str() {
             "textDocument/didOpen" => {
