@@ -368,8 +368,10 @@ mod tests {
     struct Lines(Vec<String>);
 
     impl Reporter for Lines {
-        fn log(&mut self, line: LogLine) {
-            self.0.push(line.message.into_owned());
+        fn report(&mut self, progress: crate::Progress) {
+            if let crate::Progress::Message(message) = progress {
+                self.0.push(message.line.message.into_owned());
+            }
         }
     }
 
