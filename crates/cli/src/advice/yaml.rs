@@ -120,7 +120,7 @@ impl Text<'_> {
         let text = self.line(self.named).filter(|line| is_key(line))?;
         let first = self.lines[..self.named - 1]
             .iter()
-            .rposition(|line| is_key(&line) && indent(line) == indent(text))?;
+            .rposition(|line| is_key(line) && indent(line) == indent(text))?;
         Some(Diagnosis {
             line: self.named,
             column: indent(text),
