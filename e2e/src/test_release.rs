@@ -98,7 +98,7 @@ impl<'b> TestRelease<'b> {
     #[track_caller]
     pub fn history(&self) -> Vec<(u64, String)> {
         let ran = self.run(&["history", &self.name, "--output", "json"]);
-        if ran.code != Some(0) && ran.stderr.contains("not found") {
+        if ran.code != Some(0) && is_missing(&ran.stderr) {
             return Vec::new();
         }
         let list: Value = serde_json::from_str(&ran.succeeded().stdout).expect("history is JSON");
@@ -114,7 +114,7 @@ impl<'b> TestRelease<'b> {
     #[track_caller]
     pub fn status(&self) -> Option<(String, String)> {
         let ran = self.run(&["status", &self.name, "--output", "json"]);
-        if ran.code != Some(0) && ran.stderr.contains("not found") {
+        if ran.code != Some(0) && is_missing(&ran.stderr) {
             return None;
         }
         let status: Value = serde_json::from_str(&ran.succeeded().stdout).expect("status is JSON");
@@ -214,4 +214,9 @@ impl TestEnv {
             std::thread::sleep(Duration::from_millis(100));
         }
     }
+}
+
+/// Whether an error says that there is no such release, in the words of `helm` or of `pintle`.
+fn is_missing(error: &str) -> bool {
+    ["not found", "there is no release"].iter().any(|text| error.contains(text))
 }

@@ -158,7 +158,7 @@ fn nothing_else(_: &Walk, command: &str) {
 fn left_out(_: &Walk, _: &str) {}
 
 /// The pages that are walked below.
-const PAGES: [&str; 20] = [
+const PAGES: [&str; 21] = [
     "README.md",
     "docs/guide/air-gap.md",
     "docs/guide/chart-testing.md",
@@ -166,6 +166,7 @@ const PAGES: [&str; 20] = [
     "docs/guide/coming-from-helm.md",
     "docs/guide/controller.md",
     "docs/guide/diff.md",
+    "docs/guide/editor.md",
     "docs/guide/embedded.md",
     "docs/guide/first-release.md",
     "docs/guide/hooks.md",
@@ -198,6 +199,11 @@ fn every_guide_is_listed_and_walked() {
     for name in PAGES {
         assert!(tests.contains(&format!(".page(\"{name}\"")), "no test walks {name}");
     }
+}
+
+#[test]
+fn the_guide_to_editors_works() {
+    Walk::new().page("docs/guide/editor.md", left_out);
 }
 
 #[test]

@@ -198,7 +198,7 @@ fn helm_can_upgrade_a_release_after_our_upgrade_failed() {
         "web/templates/b.yaml",
         "apiVersion: v1\nkind: Service\nmetadata: {name: b}\nspec: {ports: [{port: 0}]}\n",
     );
-    holds(&stage.pintle("upgrade web web --set text=two"), &["exit 1", "Invalid value"]);
+    holds(&stage.pintle("upgrade web web --set text=two"), &["exit 1", "must be between 1 and 65535"]);
     let [listed, history, _] = stage.as_helm_sees_it();
     holds(&listed, &["web", "failed"]);
     holds(&history, &["deployed", "failed"]);

@@ -608,7 +608,10 @@ fn changed_values_must_match_the_schemas_of_subcharts() {
     env.write("web/charts/db/Chart.yaml", "apiVersion: v2\nname: db\nversion: 0.1.0\n")
         .write("web/charts/db/values.yaml", "size: 1\n")
         .write("web/charts/db/values.schema.json", r#"{"properties": {"size": {"type": "number"}}}"#);
-    has(&env.pintle("template demo web"), &["exit 2", "db:", "got string, want number"]);
+    has(
+        &env.pintle("template demo web"),
+        &["exit 2", "`db.size`: got string, want number", "set by a script"],
+    );
     has(&env.pintle("lint web"), &["got string, want number", "1 chart(s) failed"]);
     has(&env.pintle("template demo web --skip-schema-validation"), &["exit 0"]);
     has(&env.pintle("template demo web --skip-scripts"), &["exit 0"]);
@@ -618,7 +621,10 @@ fn changed_values_must_match_the_schemas_of_subcharts() {
         "web/charts/db/ext/lua/chart.lua",
         "events.on('pre-render', function(ctx) ctx.values.size = {} end)",
     );
-    has(&env.pintle("template demo web"), &["exit 2", "db:", "got object, want number"]);
+    has(
+        &env.pintle("template demo web"),
+        &["exit 2", "`db.size`: got object, want number", "set by a script"],
+    );
 }
 
 #[test]
@@ -1145,6 +1151,6 @@ fn charts_are_created_in_the_form_of_a_kubernetes_object() {
     );
     let chart = std::fs::read_to_string(env.path().join("again/Chart.yaml")).expect("it was written");
     has(&chart, &["apiVersion: helm.sh/v3", "name: again-0.1.0"]);
-    has(&env.pintle("create web --chart-api-version v9"), &["exit 2", "supported: v2, v3, helm.sh/v3"]);
+    has(&env.pintle("create other --chart-api-version v9"), &["exit 2", "supported: v2, v3, helm.sh/v3"]);
     has(&env.helm("create web --chart-api-version helm.sh/v3"), &["exit 1", "(supported: v2, v3)"]);
 }

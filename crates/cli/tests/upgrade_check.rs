@@ -69,3 +69,15 @@ fn what_is_proven_is_written_and_rehearsed() {
     let shown = env.pintle("upgrade-check -f values.yaml --from old new");
     assert!(shown.contains("exit 0"), "a second run is clean: {shown}");
 }
+
+#[test]
+fn documents_of_the_chart_are_evidence_unless_they_are_skipped() {
+    let env = TestEnv::new();
+    charts(&env);
+    env.write("new/README.md", "# web\n\n## Upgrading\n\n`replicas` was renamed to `replicaCount`.\n");
+    let check = "upgrade-check --set replicas=3 --from old new --verbose";
+    let shown = env.pintle(check);
+    assert!(shown.contains("README.md:5 names both"), "{shown}");
+    let shown = env.pintle(&format!("{check} --skip-documents"));
+    assert!(shown.contains("-> replicaCount (proven") && !shown.contains("README.md"), "{shown}");
+}

@@ -12,7 +12,7 @@ use pintle_controller::{Candidate, Health, LeaderElection, Options};
 use serde_json::json;
 use tokio::sync::Notify;
 
-use crate::support::{NEVER_READY, TestCluster};
+use crate::support::{TestCluster, WAITING};
 
 /// A limit that only a broken controller reaches.
 const LIMIT: Duration = Duration::from_secs(240);
@@ -116,7 +116,7 @@ async fn the_next_leader_goes_on_with_an_upgrade_that_was_under_way() {
     let first = start(&test, "a", Options::default());
     until("it is installed", async || test.ready("web").await.0).await;
     let second = start(&test, "b", Options::default());
-    test.chart("1.1.0", &[("templates/all.yaml", NEVER_READY)]).await;
+    test.chart("1.1.0", &[("templates/all.yaml", WAITING)]).await;
     test.request("web", "values: {text: two}\ntimeout: 10h").await;
     until("the upgrade is under way", async || {
         test.versions("web").await.last().is_some_and(|(_, status)| *status == Status::PendingUpgrade)

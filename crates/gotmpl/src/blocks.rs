@@ -1,9 +1,14 @@
 //! The blocks of a source: `if`, `with`, `range`, `define` and `block`, with where they begin and end. Found with the lexer
 //! alone, so that they are known in a source that does not parse.
 
+use std::collections::BTreeSet;
+
 use pintle_tree::Str;
 
 use crate::lex::{Kind, Lexer, Token};
+
+/// Nobody indents by more, and looking at more would take the time of the line for each of its actions.
+const MAX_INDENT: usize = 256;
 
 /// The blocks of a source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,7 +41,15 @@ pub struct Block {
 impl Blocks {
     /// Finds the blocks of a source, up to where it cannot be split into tokens.
     pub fn read(source: &[u8]) -> Blocks {
-        let mut reader = Reader { source, found: Blocks::default(), open: Vec::new() };
+        let mut reader = Reader {
+            source,
+            found: Blocks::default(),
+            open: Vec::new(),
+            names: BTreeSet::new(),
+            seen: 0,
+            line: 1,
+            line_start: 0,
+        };
         let mut lexer = Lexer::new(source);
         loop {
             let token = lexer.next();
@@ -71,11 +84,19 @@ struct Reader<'s> {
     found: Blocks,
     /// The indices of the open blocks.
     open: Vec<usize>,
+    /// The names in [`Blocks::variables`].
+    names: BTreeSet<Str>,
+    /// Up to where lines are counted; the source is read once, however many blocks it has.
+    seen: usize,
+    line: usize,
+    line_start: usize,
 }
 
 impl Reader<'_> {
     fn action(&mut self, lexer: &mut Lexer<'_>, delimiter: Token) {
+        let indent = self.indent(delimiter.start as usize);
         let mut words: Vec<Token> = Vec::new();
+        let mut declared = 0;
         let end = loop {
             let token = lexer.next();
             match token.kind {
@@ -84,7 +105,8 @@ impl Reader<'_> {
                 Kind::Space => {}
                 Kind::Declare => {
                     words.push(token);
-                    self.declare(lexer, &words);
+                    self.declare(lexer, &words[declared..]);
+                    declared = words.len();
                 }
                 _ => words.push(token),
             }
@@ -96,7 +118,7 @@ impl Reader<'_> {
             Kind::KeywordRange => "range",
             Kind::KeywordDefine => "define",
             Kind::KeywordBlock => "block",
-            Kind::KeywordEnd => return self.close(delimiter),
+            Kind::KeywordEnd => return self.close(delimiter, indent),
             _ => return,
         };
         let subject = words.get(1).map_or(first.end, |word| word.start) as usize;
@@ -110,7 +132,7 @@ impl Reader<'_> {
             column,
             content: end.end as usize..self.source.len(),
             closed: false,
-            indents: (self.indent(delimiter.start as usize), None),
+            indents: (indent, None),
         });
     }
 
@@ -118,14 +140,13 @@ impl Reader<'_> {
     fn declare(&mut self, lexer: &Lexer<'_>, words: &[Token]) {
         for word in words.iter().filter(|word| word.kind == Kind::Variable) {
             let name = Str::new(lexer.text(*word));
-            if !self.found.variables.contains(&name) {
+            if self.names.insert(name.clone()) {
                 self.found.variables.push(name);
             }
         }
     }
 
-    fn close(&mut self, delimiter: Token) {
-        let indent = self.indent(delimiter.start as usize);
+    fn close(&mut self, delimiter: Token, indent: Option<usize>) {
         let Some(block) = self.open.pop().and_then(|index| self.found.blocks.get_mut(index)) else { return };
         block.content.end = delimiter.start as usize;
         block.closed = true;
@@ -133,15 +154,24 @@ impl Reader<'_> {
     }
 
     /// The column of an action, if only blanks are before it.
-    fn indent(&self, at: usize) -> Option<usize> {
+    fn indent(&mut self, at: usize) -> Option<usize> {
         let (_, column) = self.position(at);
-        self.source[at - column..at].iter().all(|byte| matches!(byte, b' ' | b'\t')).then_some(column)
+        if column > MAX_INDENT {
+            return None;
+        }
+        let before = self.source.get(at - column..at).unwrap_or_default();
+        before.iter().all(|byte| matches!(byte, b' ' | b'\t')).then_some(column)
     }
 
-    fn position(&self, at: usize) -> (usize, usize) {
-        let before = &self.source[..at];
-        let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
-        (1 + before.iter().filter(|byte| **byte == b'\n').count(), at - start)
+    /// The line and column of an offset that is not before the last one that was asked for.
+    fn position(&mut self, at: usize) -> (usize, usize) {
+        let passed = self.source.get(self.seen..at).unwrap_or_default();
+        for (newline, _) in passed.iter().enumerate().filter(|(_, byte)| **byte == b'\n') {
+            self.line += 1;
+            self.line_start = self.seen + newline + 1;
+        }
+        self.seen = at;
+        (self.line, at - self.line_start)
     }
 }
 
@@ -172,6 +202,15 @@ mod tests {
         assert_eq!(around("x"), ["\"a\"", ".b"]);
         assert_eq!(around("y{{"), ["$i, $v := .c"]);
         assert_eq!(blocks.variables, [Str::from("$i"), Str::from("$v")]);
+    }
+
+    #[test]
+    fn the_time_is_that_of_the_length_for_a_line_of_many_blocks() {
+        let count = 100_000;
+        let source = "{{ if true }}".repeat(count) + &"{{ end }}".repeat(count);
+        let blocks = Blocks::read(source.as_bytes());
+        assert_eq!((blocks.blocks.len(), blocks.unclosed()), (count, None));
+        assert_eq!(blocks.blocks[1].column, "{{ if true }}{{ ".len());
     }
 
     #[test]

@@ -408,7 +408,7 @@ mod tests {
         assert!(warned_of(TEMPLATE, read).is_empty());
         assert!(warned_of("{{ toYaml .Values }}", "nonsense=e").is_empty(), "read as a whole");
         assert!(
-            warned_of("{{ tpl .Values.image.tag . }}", "image.tag={{ .Values.x }},x=e").is_empty(),
+            warned_of("{{ tpl .Values.image.tag . }}", "image.tag=v{{ .Values.x }},x=e").is_empty(),
             "evaluated"
         );
     }

@@ -133,6 +133,9 @@ fn synchronous_operations_can_run_on_blocking_threads() {
     let path = PathBuf::new;
     blocking(|| ops::check(&any(), &any(), &mut Silent));
     blocking(|| ops::check_rollback_description(""));
+    blocking(|| ops::check_loaded(&any(), any(), &any(), &mut Silent));
+    blocking(|| ops::upgrade_check(&any(), &any(), &mut Silent));
+    blocking(|| ops::write_renames(&[], &[]));
     blocking(|| ops::computed_values(&any(), &mut Vec::new()));
     blocking(|| ops::create(&any(), &any(), &mut Silent));
     blocking(|| ops::document(&any()));

@@ -12,8 +12,8 @@ use anyhow::{Context as _, Result};
 
 use crate::shell::root;
 
-/// The crates whose functions front ends may call: formats, words and numbers.
-const LANGUAGE: [&str; 7] = ["tree", "yaml", "semver", "time", "gotmpl", "sprig", "controller"];
+/// The crates whose functions front ends may call: formats, words and numbers, and other front ends that the program has inside.
+const LANGUAGE: [&str; 8] = ["tree", "yaml", "semver", "time", "gotmpl", "sprig", "controller", "lsp"];
 
 /// Names in the root of the library that are operations or modules of it, and not of a stage crate.
 const LIBRARY: [&str; 5] = ["ops", "cosign", "lint", "embedded", "rehearse"];
@@ -94,6 +94,11 @@ const EXCEPTIONS: &[(&str, &[&str], &str)] = &[
         ],
         "`images config` edits a file",
     ),
+    (
+        "cli",
+        &["pintle::check::known_deprecation", "pintle::render::function_names"],
+        "advice names the replacement of a kind and the nearest function",
+    ),
     ("cli", &["pintle::cluster::crds::helm_requests"], "a text that `request crd` prints"),
     ("cli", &["pintle::cluster::crds::install_for_controller"], "no operation of the library yet"),
     (
@@ -119,7 +124,11 @@ const EXCEPTIONS: &[(&str, &[&str], &str)] = &[
     ),
     (
         "controller",
-        &["pintle::chart::load_archive", "pintle::chart::load_file", "pintle::provenance::verify"],
+        &[
+            "pintle::chart::load_archive_within",
+            "pintle::chart::load_file_within",
+            "pintle::provenance::verify",
+        ],
         "charts are fetched with the rights and the budget of a request",
     ),
     (

@@ -25,12 +25,11 @@ pub(super) fn improve(failure: &mut Failure, invocation: &mut Invocation<'_>, er
             kinds::improve(failure, &Subject::of(invocation), api_version, kind);
         }
         cluster::Error::Unreachable(cause) => match cause.status() {
-            Some(status) => refused_user(failure, invocation, status),
+            Some(status) if is_about_the_user(status) => refused_user(failure, invocation, status),
+            Some(_) => {}
             None => unreachable(failure, invocation, cause),
         },
-        cluster::Error::Api(status) if matches!(status.code, 401 | 403) => {
-            refused_user(failure, invocation, status)
-        }
+        cluster::Error::Api(status) if is_about_the_user(status) => refused_user(failure, invocation, status),
         cluster::Error::Api(status) => match missing_namespace(&status.message) {
             Some(namespace) => no_namespace(failure, invocation, &namespace),
             None => refused_object(failure, invocation, doing, status),
@@ -77,6 +76,11 @@ fn unreachable(failure: &mut Failure, invocation: &Invocation<'_>, cause: &clust
     {
         failure.own = Some(format!("the cluster of context `{}` cannot be reached", context.name));
     }
+}
+
+/// Whether the user is refused. A quota and a namespace that is being deleted also answer with 403.
+fn is_about_the_user(status: &ApiStatus) -> bool {
+    status.code == 401 || (status.code == 403 && status.message.contains(" is forbidden: User \""))
 }
 
 /// 401 and 403: who was refused.

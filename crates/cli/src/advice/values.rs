@@ -1,14 +1,19 @@
 //! Values that cannot be read or that a schema refuses.
 
 use pintle::values;
+use pintle_tree::Node;
 
 use super::excerpt::{excerpt, excerpt_of_line};
 use super::subject::{Subject, value_path};
+use super::template::{Lookup, look_up};
 use super::yaml::diagnose;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 use crate::read;
 use crate::suggest::{NameOf, likeliest};
+
+/// How long a value of `--set-json` may be to be shown, in bytes.
+const MAX_SHOWN: usize = 500;
 
 /// Improves a failure about values.
 pub(super) fn improve(failure: &mut Failure, invocation: &Invocation<'_>, error: &values::Error) {
@@ -17,7 +22,8 @@ pub(super) fn improve(failure: &mut Failure, invocation: &Invocation<'_>, error:
         values::Error::Unreadable(text) => unreadable(failure, text),
         values::Error::BadFlag { flag, reason } => bad_flag(failure, invocation, flag, reason),
         values::Error::Schema(text) => schema(failure, &Subject::of(invocation), text),
-        values::Error::BadJson(text) | values::Error::BadJsonObject(text) => {
+        // What is longer is rarely typed by hand, and may be JSON that nests too deeply.
+        values::Error::BadJson(text) | values::Error::BadJsonObject(text) if text.len() <= MAX_SHOWN => {
             failure.own = Some(format!("the value of `--set-json {text}` is not JSON"));
             failure.hint = Some("write texts in double quotes: `--set-json 'a.b=\"text\"'`".to_owned());
         }
@@ -95,6 +101,24 @@ fn bad_flag(failure: &mut Failure, invocation: &Invocation<'_>, flag: &str, reas
     });
 }
 
+/// Whether the sources set a value of another kind than the one that the schema saw: a script has changed it since.
+fn is_of_another_kind(subject: &Subject, keys: &[String], problem: &str) -> bool {
+    let Some(got) = problem.strip_prefix("got ").and_then(|rest| rest.split(',').next()) else {
+        return false;
+    };
+    let Some(values) = subject.values() else { return false };
+    let Lookup::Found(node) = look_up(values, keys) else { return false };
+    let kind = match node {
+        Node::Nil => "null",
+        Node::Bool(_) => "boolean",
+        Node::Int(_) | Node::Float(_) => "number",
+        Node::Str(_) => "string",
+        Node::List(_) => "array",
+        Node::Map(_) => "object",
+    };
+    kind != got
+}
+
 /// Values that a schema refuses: which source sets them.
 fn schema(failure: &mut Failure, subject: &Subject, text: &str) {
     let mut shown = Vec::new();
@@ -120,9 +144,14 @@ fn schema(failure: &mut Failure, subject: &Subject, text: &str) {
             .filter(|key| !key.is_empty())
             .collect();
         let path = if keys.is_empty() { "the values".to_owned() } else { format!("`{}`", keys.join(".")) };
-        let set_by = subject.set_by(&value_path(&keys)).filter(|_| !keys.is_empty());
-        places.extend(set_by.clone());
-        let set_by = set_by.map(|source| format!("\n    set by {source}")).unwrap_or_default();
+        let set_by = match is_of_another_kind(subject, &keys, problem) {
+            true => "\n    set by a script of the chart".to_owned(),
+            false => {
+                let source = subject.set_by(&value_path(&keys)).filter(|_| !keys.is_empty());
+                places.extend(source.clone());
+                source.map(|source| format!("\n    set by {source}")).unwrap_or_default()
+            }
+        };
         shown.push(format!("{path}: {problem}{set_by}{}", unknown_key(subject, &keys, problem)));
     }
     if shown.iter().any(|line| line == "unexpected EOF") {

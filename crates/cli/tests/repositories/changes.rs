@@ -136,9 +136,9 @@ fn schemas_are_fetched_by_their_url_and_kept() {
         .write("app/values.schema.json", &format!(r#"{{"$ref":"{url}/schema.json"}}"#));
     let wrong = "at '/greeting': got number, want string";
     server.asked();
-    for program in ["pintle", "helm"] {
+    for (program, words) in [("pintle", "`greeting`: got number, want string"), ("helm", wrong)] {
         let output = env.called(program, "template x app", &[]);
-        assert!(!output.starts_with("exit 0") && output.contains(wrong), "{output}");
+        assert!(!output.starts_with("exit 0") && output.contains(words), "{output}");
         let output = env.called(program, "lint app", &[]);
         assert!(output.contains(wrong), "{output}");
     }

@@ -58,7 +58,14 @@ spec:
 {{ end }}
 "#;
 
-/// A Deployment that is never ready, for operations that are to be under way.
+/// A pod that is never ready and has no deadline, for operations that are to be under way. Each release has its own.
+pub(crate) const WAITING: &str = "apiVersion: v1
+kind: Pod
+metadata: {name: '{{ .Release.Name }}-waits', annotations: {pintle.dev/simulate-ready: never}}
+spec: {containers: [{name: a, image: b}]}
+";
+
+/// A Deployment that is never ready: its deadline passes on the clock of the embedded cluster, so waiting for it fails.
 pub(crate) const NEVER_READY: &str = "apiVersion: apps/v1
 kind: Deployment
 metadata: {name: never}

@@ -25,10 +25,18 @@ pub async fn history(session: &Session, namespace: &str, name: &str, max: usize)
     Ok(history)
 }
 
-/// All versions of a release, oldest first, in the store that operations on it work in; none if there is no such release.
+/// All versions of a release, oldest first, in the first store of the session that has any; none if there is no such release.
+/// Later stores are not asked: a controller asks for each release again and again, and an operation that changes anything
+/// looks for other owners itself.
 ///
 /// # Errors
 /// When a store cannot be read.
 pub async fn versions(session: &Session, namespace: &str, name: &str) -> Result<Vec<Summary>> {
-    Ok(Records::find_with_history(session, namespace, name).await?.1)
+    for store in std::iter::once(&session.store).chain(&session.other_stores) {
+        let versions = store.history(namespace, name).await?;
+        if !versions.is_empty() {
+            return Ok(versions);
+        }
+    }
+    Ok(Vec::new())
 }
