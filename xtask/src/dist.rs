@@ -22,6 +22,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::dist::archive::Entry;
 use crate::dist::build::{PROGRAMS, Toolchain};
+use crate::dist::packages::Package;
 use crate::dist::target::{TARGETS, Target};
 use crate::shell::{ci_binary, print_line, root};
 
@@ -47,8 +48,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     for target in options.targets {
         let programs = toolchain.build(target)?;
         let release = Release { version: &version, epoch: toolchain.epoch, target };
-        release.archive(&programs, &common, &options.folder)?;
-        release.bill_of_materials(&options.folder)?;
+        let packages = packages::of_program(PROGRAMS[0].1, target)?;
+        release.archive(&programs, &common, &packages, &options.folder)?;
+        release.bill_of_materials(&packages, &options.folder)?;
         if !target.container.0.is_empty() {
             images.push((target, programs));
         }
@@ -104,14 +106,19 @@ impl Release<'_> {
     }
 
     /// Writes the archive: the program with all that belongs to it, in a folder of its own.
-    fn archive(&self, programs: &[PathBuf], common: &[Entry], folder: &Path) -> Result<()> {
+    fn archive(
+        &self,
+        programs: &[PathBuf],
+        common: &[Entry],
+        packages: &BTreeMap<String, Package>,
+        folder: &Path,
+    ) -> Result<()> {
         let name = self.name();
         let program = programs.first().context("nothing was built")?;
         let content = fs::read(program).with_context(|| format!("cannot read {}", program.display()))?;
         let mut entries = vec![Entry::program(self.target.program("pintle"), content)];
         entries.extend(common.iter().cloned());
-        let licences = packages::licences(&packages::of_program(PROGRAMS[0].1, self.target)?)?;
-        entries.push(Entry::file("THIRD-PARTY.md", licences));
+        entries.push(Entry::file("THIRD-PARTY.md", packages::licences(packages)?));
         if !self.target.debian.is_empty() {
             linux_packages::write(self.version, self.epoch, self.target, &entries, folder)?;
         }
@@ -125,10 +132,8 @@ impl Release<'_> {
         }
     }
 
-    fn bill_of_materials(&self, folder: &Path) -> Result<()> {
-        let package = PROGRAMS[0].1;
-        let packages = packages::of_program(package, self.target)?;
-        let document = sbom::cyclonedx(package, self.version, self.target, &packages)?;
+    fn bill_of_materials(&self, packages: &BTreeMap<String, Package>, folder: &Path) -> Result<()> {
+        let document = sbom::cyclonedx(PROGRAMS[0].1, self.version, self.target, packages)?;
         write(&folder.join(format!("{}.cdx.json", self.name())), &document)
     }
 }
