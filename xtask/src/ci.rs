@@ -14,7 +14,7 @@ use crate::shell::{cargo, ci_binary, corpus, output, print_line, program, root, 
 use crate::steps::{Outcome, Steps};
 use crate::{
     api, bench, clients, contract, dependencies, e2e, fuzz, go, helm, helm_clients, images_report,
-    instructions, registries, rehearse_report, tidy, unicode,
+    instructions, msrv, reference, registries, rehearse_report, reproducible, site, tidy, unicode,
 };
 
 /// The number of shards of the kill points, the fuzz targets and the tests on each Kubernetes; a CI run has one. Most tests
@@ -141,6 +141,9 @@ pub(crate) fn nightly() -> Result<()> {
         steps.run("contract with Kubernetes 1.36", || {
             contract::run(&["--kubernetes", "1.36"].map(ToOwned::to_owned))
         })?;
+        steps.run("oldest compiler", || msrv::run(&[]))?;
+        steps.run("two builds are equal", || reproducible::run_twice(&[]).map(|()| Outcome::Passed))?;
+        steps.run("documentation site in a browser", site::in_browser)?;
         steps.run("fuzz", || fuzz::run_all(FUZZ_AT_NIGHT, None))
     })
 }
@@ -149,6 +152,10 @@ fn static_checks(steps: &mut Steps) -> Result<()> {
     steps.run("format", || done(&mut cargo(&["fmt", "--all", "--check"])))?;
     steps.run("tidy", || tidy::run().map(|()| Outcome::Passed))?;
     steps.run("public API", || api::run(&[]).map(|()| Outcome::Passed))?;
+    steps.run("documentation site", || {
+        reference::check()?;
+        site::check().map(|()| Outcome::Passed)
+    })?;
     steps.run("dependencies", || dependencies::run().map(|()| Outcome::Passed))
 }
 

@@ -18,16 +18,22 @@ mod helm_update;
 mod images_report;
 mod instructions;
 mod load;
+mod msrv;
 mod native_functions;
 mod postgres;
+mod publishable;
 mod record;
+mod recording;
 mod reference;
 mod registries;
 mod rehearse_report;
+mod release;
+mod reproducible;
 mod rotation;
 mod runner;
 mod scenarios;
 mod shell;
+mod site;
 mod steps;
 mod tables;
 mod tidy;
@@ -49,10 +55,21 @@ cargo xtask TASK
   tidy                   check the layout: dependencies between crates, documents, files
   api [--write]          compare the lists of public items (crates/*/api.txt) with the source, or write them
   dependencies           check licences, bans and sources of all dependencies against deny.toml
-  dist [--output FOLDER] [TARGET…]
-                         build what a release consists of: archives, images, bills of materials, checksums
+  dist [--output FOLDER] [--programs FOLDER] [--minisign-key FILE] [--cosign-key FILE] [TARGET…]
+                         build what a release consists of: archives, packages, images, bills of materials, provenance,
+                         checksums; and sign it. --programs takes programs that were built elsewhere, in a folder per target
+  release VERSION [--minisign-key FILE] [--cosign-key FILE] [--without-checks]
+                         check, build and tag a version; publishes nothing. `release --notes VERSION` prints its notes
+  hot-functions PROGRAM  trace what a program with symbols calls while it renders charts, and write benches/hot-functions.txt
+  publishable            check whether the crates could be published, and print their order
+  reproducible [--profile NAME]
+                         build the program twice, in different folders, and compare the bytes
+  msrv                   check that the oldest supported compiler accepts the library
   record [CASE…]         record the expected output of conformance/cases with the real Helm
-  reference [--write]    compare docs/reference/commands.md with the program's commands and flags, or write it
+  reference [--write]    compare the generated pages of docs/reference with the program and its CRD, or write them
+  recording              record the terminal on the first page of the documentation
+  site [--output FOLDER] [--browser]
+                         build the documentation site and check its links; read it in a browser, too
   compare CHART… [-- ARGS]
                          render charts with Helm and with Pintle and show the first difference
   bench [--smoke] [CHART…]
@@ -126,8 +143,16 @@ fn run() -> Result<()> {
         "api" => api::run(rest),
         "dependencies" => dependencies::run(),
         "dist" => dist::run(rest),
+        "__link" => dist::link::link(rest),
+        "hot-functions" => dist::link::write_hot_functions(rest),
+        "release" => release::run_release(rest),
+        "publishable" => publishable::run(rest),
+        "reproducible" => reproducible::run_twice(rest),
+        "msrv" => report_outcome(msrv::run(rest)),
         "record" => record::run(rest),
+        "recording" => recording::run(rest),
         "reference" => reference::run(rest),
+        "site" => site::run(rest),
         "compare" => compare::run(rest),
         "bench" => bench::run(rest),
         "instructions" => report_outcome(instructions::run(rest)),

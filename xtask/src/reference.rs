@@ -1,7 +1,10 @@
-//! `reference`: the page of all commands and flags in the documentation, out of the tables that the program parses by.
+//! `reference`: the generated pages of `docs/reference`. Commands, variables and exit codes come from the program's own tables, the
+//! fields of a HelmRequest from its CRD, and annotations from a table that is compared with the sources.
+
+mod annotations;
+mod helm_request;
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
@@ -9,7 +12,10 @@ use anyhow::{Context as _, Result, bail};
 use crate::runner::features;
 use crate::shell::{self, cargo, root};
 
-/// Compares the page with what the program prints, or writes it.
+/// The pages that the program prints.
+const PRINTED: [&str; 3] = ["commands", "environment", "exit-codes"];
+
+/// Compares the pages with what they are generated from, or writes them.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let write = match arguments {
         [] => false,
@@ -20,18 +26,37 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     shell::run(
         cargo(&["build", "--quiet", "--workspace", "--bin", "pintle"]).args(features(&["--workspace"])),
     )?;
-    let printed = shell::output(Command::new(shell::program("debug/pintle")?).arg("__reference"))?;
-    let page = page();
-    if write {
-        return fs::write(&page, printed).with_context(|| format!("cannot write {}", page.display()));
+    let program = shell::program("debug/pintle")?;
+    for name in PRINTED {
+        let printed = shell::output(Command::new(&program).args(["__reference", name]))?;
+        compare(name, &String::from_utf8(printed)?, write)?;
     }
-    let kept = fs::read(&page).with_context(|| format!("cannot read {}", page.display()))?;
-    if kept != printed {
-        bail!("docs/reference/commands.md is out of date; `cargo xtask reference --write` renews it");
+    for (name, text) in without_program()? {
+        compare(name, &text, write)?;
     }
     Ok(())
 }
 
-fn page() -> PathBuf {
-    root().join("docs/reference/commands.md")
+/// Compares the pages that need no program; a step of every check.
+pub(crate) fn check() -> Result<()> {
+    for (name, text) in without_program()? {
+        compare(name, &text, false)?;
+    }
+    Ok(())
+}
+
+fn without_program() -> Result<[(&'static str, String); 2]> {
+    Ok([("annotations", annotations::page()?), ("helm-request", helm_request::page()?)])
+}
+
+fn compare(name: &str, text: &str, write: bool) -> Result<()> {
+    let path = root().join(format!("docs/reference/{name}.md"));
+    if write {
+        return fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()));
+    }
+    let kept = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    if kept != text {
+        bail!("docs/reference/{name}.md is out of date; `cargo xtask reference --write` renews it");
+    }
+    Ok(())
 }

@@ -32,7 +32,7 @@ mod write;
 
 /// The `CustomResourceDefinition` of `Chart`. It is not installed: it is for users who want charts in their cluster, and
 /// a Chart.yaml of that kind is validated against it.
-pub const CUSTOM_RESOURCE: &str = include_str!("../../../deploy/crds/chart.yaml");
+pub const CUSTOM_RESOURCE: &str = include_str!("../crds/chart.yaml");
 
 pub use chart::{Chart, Crd, File};
 pub use content::Content;

@@ -42,7 +42,9 @@ pub(crate) mod request;
 pub(crate) mod rollback;
 pub(crate) mod schema;
 pub(crate) mod search;
+pub(crate) mod self_update;
 pub(crate) mod show;
+pub(crate) mod sign;
 pub(crate) mod status;
 pub(crate) mod template;
 pub(crate) mod test;
@@ -66,6 +68,7 @@ pub(crate) static ROOT: Command = Command {
     long: LONG,
     subcommands: &[
         &reference::COMMAND,
+        &sign::COMMAND,
         &adopt::COMMAND,
         &apply::COMMAND,
         &cache::COMMAND,
@@ -107,6 +110,7 @@ pub(crate) static ROOT: Command = Command {
         &rollback::COMMAND,
         &schema::COMMAND,
         &search::COMMAND,
+        &self_update::COMMAND,
         &show::COMMAND,
         &status::COMMAND,
         &template::COMMAND,

@@ -1,4 +1,7 @@
-//! The reference page of all commands and flags, generated from the tables of the parser.
+//! Reference pages, generated from what the program works by: commands and flags from the tables of the parser.
+
+mod environment;
+mod exit_codes;
 
 use std::fmt::Write as _;
 
@@ -10,8 +13,18 @@ use crate::flag::{Fallback, Flag};
 use crate::help::named;
 use crate::personality::Personality;
 
-/// All commands in Markdown. Defaults that depend on the environment are left out, so that the page is reproducible.
-pub(crate) fn page(personality: Personality) -> String {
+/// A page in Markdown by its name; `None` if there is no such page.
+pub(crate) fn page(name: &str, personality: Personality) -> Option<String> {
+    Some(match name {
+        "commands" => commands(personality),
+        "environment" => environment::page(),
+        "exit-codes" => exit_codes::page(),
+        _ => return None,
+    })
+}
+
+/// All commands. Defaults that depend on the environment are left out, so that the page is reproducible.
+fn commands(personality: Personality) -> String {
     let mut page = format!("# Commands of {}\n", personality.program());
     let root = CommandPath { command: &ROOT, path: personality.program().to_owned() };
     walk(&root, &mut |command_path| {

@@ -91,6 +91,71 @@ fn charts_in_registries_are_verified_by_the_signatures_of_cosign() {
     assert!(verify("--key cosign.pub").contains("no signatures found"));
 }
 
+/// The name of a key's file and its public half, written beside the chart.
+fn keys(env: &TestEnv) {
+    use p256::pkcs8::{EncodePrivateKey as _, EncodePublicKey as _};
+    let ending = p256::pkcs8::LineEnding::LF;
+    let key = p256::SecretKey::from_slice(&[7; 32]).unwrap();
+    env.write("cosign.key", &key.to_pkcs8_pem(ending).unwrap())
+        .write("cosign.pub", &key.public_key().to_public_key_pem(ending).unwrap());
+}
+
+#[test]
+fn what_push_signs_is_verified_and_what_belongs_to_a_chart_is_beside_it() {
+    let env = TestEnv::new();
+    let Some((registry, _)) = pushed(&env) else { return };
+    let host = &registry.host;
+    keys(&env);
+    env.write("sbom.json", r#"{"bomFormat":"CycloneDX","specVersion":"1.5","components":[]}"#)
+        .write("build.json", r#"{"buildDefinition":{"buildType":"https://example.com/ci/v1"}}"#);
+    let verify = || env.pintle(&format!("verify oci://{host}/charts/web --key cosign.pub"));
+    assert!(verify().contains("no signatures found"));
+    let push = |more: &str| env.pintle(&format!("push web-0.1.0.tgz oci://{host}/charts {more}"));
+    let all = "--sign=cosign --key cosign.key --sbom sbom.json --attest build.json";
+    let first = push(all);
+    assert!(first.starts_with("exit 0\n"), "{first}");
+    for line in [
+        "Signed: cosign",
+        "Attached: application/vnd.cyclonedx+json (sha256:",
+        "Attested: https://slsa.dev/provenance/v1 (sha256:",
+    ] {
+        assert!(first.contains(line), "{first}");
+    }
+    assert!(verify().starts_with("exit 0\n"), "{}", verify());
+    // Nothing is added by doing the same again: signatures are deterministic.
+    assert_eq!(push(all), first);
+    // All of it is copied with the chart.
+    let copied = env.pintle(&format!("images copy {host}/charts/web:0.1.0 oci:layout --plain-http"));
+    assert!(copied.starts_with("exit 0\n"), "{copied}");
+    let index = std::fs::read_to_string(env.path().join("layout/index.json")).unwrap();
+    assert!(index.contains(".sig"), "{index}");
+}
+
+#[test]
+fn what_cannot_be_signed_is_refused_before_anything_is_pushed() {
+    let env = TestEnv::new();
+    chart::write(&env);
+    keys(&env);
+    assert!(env.pintle("package web").starts_with("exit 0\n"));
+    env.write("no.json", "[]").write("statement.json", "{}");
+    // Nothing listens there: what would be sent would fail with another error.
+    let push = |more: &str| env.pintle(&format!("push web-0.1.0.tgz oci://127.0.0.1:1/charts {more}"));
+    for (more, text) in [
+        ("--sign=cosign", "--sign=cosign needs a private key"),
+        ("--sign=gpg --key cosign.key", "charts in registries are signed with cosign"),
+        ("--key cosign.key", "--key is the key of --sign=cosign"),
+        ("--sign=cosign --key cosign.pub", "this is no private key of cosign"),
+        ("--sbom no.json", "this is no JSON object"),
+        ("--sbom statement.json", "this is no bill of materials"),
+        ("--attest statement.json", "a statement is signed, and no key is given"),
+    ] {
+        let refused = push(more);
+        assert!(refused.contains(text) && !refused.starts_with("exit 0"), "{more}: {refused}");
+    }
+    let refused = env.pintle("push web-0.1.0.tgz https://127.0.0.1:1/charts --sign=cosign --key cosign.key");
+    assert!(refused.contains("only charts in registries"), "{refused}");
+}
+
 #[test]
 fn charts_are_used_only_if_the_right_person_signed_them_without_a_key() {
     let env = TestEnv::new();

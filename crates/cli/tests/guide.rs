@@ -158,12 +158,19 @@ fn nothing_else(_: &Walk, command: &str) {
 fn left_out(_: &Walk, _: &str) {}
 
 /// The pages that are walked below.
-const PAGES: [&str; 21] = [
+const PAGES: [&str; 30] = [
     "README.md",
     "docs/guide/air-gap.md",
+    "docs/guide/best-practices.md",
     "docs/guide/chart-testing.md",
     "docs/guide/check.md",
+    "docs/guide/ci.md",
+    "docs/guide/coming-from-argo-cd.md",
+    "docs/guide/coming-from-flux.md",
+    "docs/guide/coming-from-helm-3.md",
     "docs/guide/coming-from-helm.md",
+    "docs/guide/coming-from-helmfile.md",
+    "docs/guide/coming-from-nelm.md",
     "docs/guide/controller.md",
     "docs/guide/diff.md",
     "docs/guide/editor.md",
@@ -176,10 +183,12 @@ const PAGES: [&str; 21] = [
     "docs/guide/lua.md",
     "docs/guide/plugins.md",
     "docs/guide/readme-of-charts.md",
+    "docs/guide/signing.md",
     "docs/guide/storage.md",
     "docs/guide/troubleshooting.md",
     "docs/guide/unittest.md",
     "docs/guide/upgrade-check.md",
+    "docs/install.md",
 ];
 
 #[test]
@@ -193,12 +202,54 @@ fn every_guide_is_listed_and_walked() {
             found.push(format!("docs/guide/{name}"));
         }
     }
+    for entry in fs::read_dir(root().join("docs")).expect("the documentation is there") {
+        let path = entry.expect("it can be read").path();
+        let name = format!("docs/{}", path.file_name().unwrap_or_default().to_string_lossy());
+        if name.ends_with(".md") && !steps(&fs::read_to_string(&path).expect("a page")).is_empty() {
+            found.push(name);
+        }
+    }
     found.sort();
     assert_eq!(found, PAGES, "a page that no test walks, or one that is gone");
     let tests = include_str!("guide.rs");
     for name in PAGES {
         assert!(tests.contains(&format!(".page(\"{name}\"")), "no test walks {name}");
     }
+}
+
+#[test]
+fn the_page_about_installing_works() {
+    Walk::new().page("docs/install.md", left_out);
+}
+
+#[test]
+fn the_rules_for_charts_are_checked_by_their_commands() {
+    Walk::with_web().page("docs/guide/best-practices.md", nothing_else);
+}
+
+#[test]
+fn the_steps_of_pipelines_work() {
+    let walk = Walk::new();
+    support::copy(&root().join("examples/charts/greeter"), &walk.path("work/web"));
+    walk.page("docs/guide/ci.md", nothing_else);
+}
+
+#[test]
+fn the_guides_for_people_from_other_tools_work() {
+    Walk::with_web().page("docs/guide/coming-from-argo-cd.md", left_out);
+    Walk::with_web().page("docs/guide/coming-from-flux.md", left_out);
+    Walk::with_web().page("docs/guide/coming-from-nelm.md", nothing_else);
+    let (walk, _) = Walk::with_web_and_cluster();
+    walk.page("docs/guide/coming-from-helm-3.md", nothing_else);
+    let (walk, _) = Walk::with_web_and_cluster();
+    let list = "releases:\n- name: web\n  namespace: default\n  chart: ./web\n  values: [prod.yaml]\n";
+    walk.write("releases.yaml", list).write("prod.yaml", "replicas: 3\n");
+    walk.page("docs/guide/coming-from-helmfile.md", left_out);
+}
+
+#[test]
+fn the_guide_to_signatures_works() {
+    Walk::with_web().page("docs/guide/signing.md", left_out);
 }
 
 #[test]

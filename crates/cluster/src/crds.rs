@@ -13,12 +13,12 @@ use crate::request::Request;
 use crate::write::WriteParams;
 
 /// The `CustomResourceDefinition` of `Release`.
-pub const RELEASE: &str = include_str!("../../../deploy/crds/release.yaml");
+pub const RELEASE: &str = include_str!("../crds/release.yaml");
 /// The `CustomResourceDefinition` of `ReleaseVersion`.
-pub const RELEASE_VERSION: &str = include_str!("../../../deploy/crds/release-version.yaml");
+pub const RELEASE_VERSION: &str = include_str!("../crds/release-version.yaml");
 
 /// The `CustomResourceDefinition` of `HelmRequest`, which only the controller needs.
-pub const HELM_REQUEST: &str = include_str!("../../../deploy/crds/helm-request.yaml");
+pub const HELM_REQUEST: &str = include_str!("../crds/helm-request.yaml");
 
 /// The group of our kinds.
 pub const GROUP: &str = "helm.sh";

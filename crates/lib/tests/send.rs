@@ -112,6 +112,7 @@ fn operations_on_repositories_can_be_spawned() {
 
 #[test]
 fn operations_on_registries_can_be_spawned() {
+    spawned(async { ops::attach_to_chart(&any(), &any(), &any()).await });
     spawned(async { ops::fetch_oci_chart(&any(), "", "", any(), &mut |_: &[u8]| Ok(())).await });
     spawned(async { ops::plan_image_copy(&any()).await });
     spawned(async { ops::push_oci_chart(&any(), &any(), any(), &mut Silent).await });

@@ -10,7 +10,7 @@ use pintle_tree::Node;
 use crate::error::{Error, Result};
 
 /// The value of `critical.type` in a payload.
-const KIND: &str = "cosign container image signature";
+pub(crate) const KIND: &str = "cosign container image signature";
 
 /// A signature as cosign stores it beside a manifest.
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,7 +65,7 @@ impl PublicKey {
         &self.pem
     }
 
-    fn has_signed(&self, payload: &[u8], signature: &[u8]) -> bool {
+    pub(crate) fn has_signed(&self, payload: &[u8], signature: &[u8]) -> bool {
         match &self.kind {
             Kind::P256(key) => p256::ecdsa::Signature::from_der(signature)
                 .is_ok_and(|signature| key.verify(payload, &signature).is_ok()),

@@ -107,6 +107,12 @@ pub enum Error {
     /// An invalid or unsupported public key for cosign signatures.
     #[error("this is no public key for signatures of cosign (PEM, ECDSA on P-256 or Ed25519)")]
     CosignKey,
+    /// An invalid or unsupported private key for cosign signatures.
+    #[error("this is no private key of cosign (PEM, ECDSA on P-256)")]
+    CosignPrivateKey,
+    /// The password does not open the key.
+    #[error("the password does not open the private key of cosign")]
+    CosignPassword,
     /// The manifest has no signature.
     #[error("no signatures found")]
     NoCosignSignature,
@@ -154,6 +160,10 @@ impl Error {
             Error::NoSum { .. } => {
                 Some("the archive was renamed, or the provenance file belongs to another one")
             }
+            Error::CosignPrivateKey => {
+                Some("`cosign generate-key-pair` makes one; a key in PKCS #8 without a password will do")
+            }
+            Error::CosignPassword => Some("it is read from $COSIGN_PASSWORD, or asked for in a terminal"),
             _ => None,
         }
     }

@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 const SIGNED: &str = "https://sigstore.dev/cosign/sign/v1";
 
 /// The payload type of the DSSE envelope in a bundle.
-const STATEMENT: &str = "application/vnd.in-toto+json";
+pub(crate) const STATEMENT: &str = "application/vnd.in-toto+json";
 
 /// A root without authorities: enough for bundles that were signed with a key.
 const NOBODY: &str = r#"{"mediaType":"application/vnd.dev.sigstore.trustedroot+json;version=0.1"}"#;

@@ -10,6 +10,7 @@
 mod armor;
 mod clearsign;
 mod cosign;
+mod cosign_sign;
 mod entity;
 mod error;
 mod keybox;
@@ -21,6 +22,7 @@ mod sign;
 mod verify;
 
 pub use cosign::{CosignSignature, PublicKey, verify_cosign};
+pub use cosign_sign::{CosignKey, SignedPayload};
 pub use entity::Entity;
 pub use error::{Error, Result};
 pub use keyless::{Signer, TrustedRoot, verify_keyless};

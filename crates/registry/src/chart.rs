@@ -5,7 +5,7 @@
 mod pull;
 mod push;
 mod reference;
-mod signatures;
+pub(crate) mod signatures;
 
 pub use pull::{PulledChart, WantedParts, WantedProvenance};
 pub use push::{ChartContent, ChartPush, PushedChart};

@@ -32,6 +32,7 @@
 
 pub mod address;
 mod artifact;
+mod attach;
 mod auth;
 mod blob;
 pub mod chart;

@@ -5,26 +5,50 @@ use std::io::{Cursor, Write as _};
 use anyhow::{Context as _, Result};
 use flate2::{Compression, GzBuilder};
 
+/// What an entry of an archive is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    File,
+    Program,
+    /// A symbolic link; the content is where it leads to.
+    Link,
+    /// A folder for temporary files.
+    Scratch,
+}
+
 /// A file of a release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// Its path, with `/`.
     pub(crate) path: String,
     pub(crate) content: Vec<u8>,
-    pub(crate) executable: bool,
+    pub(crate) kind: Kind,
 }
 
 impl Entry {
     pub(crate) fn file(path: impl Into<String>, content: impl Into<Vec<u8>>) -> Entry {
-        Entry { path: path.into(), content: content.into(), executable: false }
+        Entry { path: path.into(), content: content.into(), kind: Kind::File }
     }
 
     pub(crate) fn program(path: impl Into<String>, content: impl Into<Vec<u8>>) -> Entry {
-        Entry { path: path.into(), content: content.into(), executable: true }
+        Entry { path: path.into(), content: content.into(), kind: Kind::Program }
     }
 
-    fn mode(&self) -> u32 {
-        if self.executable { 0o755 } else { 0o644 }
+    pub(crate) fn link(path: impl Into<String>, to: &str) -> Entry {
+        Entry { path: path.into(), content: to.into(), kind: Kind::Link }
+    }
+
+    pub(crate) fn scratch(path: &str) -> Entry {
+        Entry { path: path.to_owned(), content: Vec::new(), kind: Kind::Scratch }
+    }
+
+    pub(crate) fn mode(&self) -> u32 {
+        match self.kind {
+            Kind::File => 0o644,
+            Kind::Program => 0o755,
+            Kind::Link => 0o777,
+            Kind::Scratch => 0o1777,
+        }
     }
 }
 
@@ -33,15 +57,26 @@ pub(crate) fn tar(entries: &[Entry], epoch: u64) -> Result<Vec<u8>> {
     let mut archive = tar::Builder::new(Vec::new());
     for entry in sorted(entries) {
         let mut header = tar::Header::new_gnu();
-        header.set_size(u64::try_from(entry.content.len())?);
         header.set_mode(entry.mode());
         header.set_mtime(epoch);
         header.set_uid(0);
         header.set_gid(0);
-        header.set_entry_type(tar::EntryType::Regular);
-        archive
-            .append_data(&mut header, &entry.path, entry.content.as_slice())
-            .with_context(|| format!("cannot pack {}", entry.path))?;
+        let (kind, content) = match entry.kind {
+            Kind::File | Kind::Program => (tar::EntryType::Regular, entry.content.as_slice()),
+            Kind::Link => (tar::EntryType::Symlink, &[][..]),
+            Kind::Scratch => (tar::EntryType::Directory, &[][..]),
+        };
+        header.set_entry_type(kind);
+        header.set_size(u64::try_from(content.len())?);
+        let packed = match entry.kind {
+            Kind::Link => archive.append_link(
+                &mut header,
+                &entry.path,
+                String::from_utf8_lossy(&entry.content).as_ref(),
+            ),
+            _ => archive.append_data(&mut header, &entry.path, content),
+        };
+        packed.with_context(|| format!("cannot pack {}", entry.path))?;
     }
     Ok(archive.into_inner()?)
 }

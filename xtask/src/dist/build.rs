@@ -6,11 +6,12 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::dist::link;
 use crate::dist::target::Target;
 use crate::shell::{cache, cargo, output, print_line, program, root, run};
 
 /// What is installed from the Python registry, with the versions that releases were made with.
-const PACKAGES: [&str; 2] = ["ziglang==0.15.2", "cargo-zigbuild==0.24.0"];
+pub(crate) const PACKAGES: [&str; 2] = ["ziglang==0.15.2", "cargo-zigbuild==0.24.0"];
 
 /// The programs that a release has, with their packages.
 pub(crate) const PROGRAMS: [(&str, &str); 2] =
@@ -21,7 +22,7 @@ pub(crate) struct Toolchain {
     /// The folder of zig and cargo-zigbuild, first on the search path of builds.
     programs: PathBuf,
     /// Seconds since 1970; the only time that may enter an artefact.
-    pub(crate) epoch: u64,
+    epoch: u64,
     /// The flags that take the folders of this machine out of what is built.
     rust_flags: String,
     c_flags: String,
@@ -60,7 +61,11 @@ impl Toolchain {
             std::env::join_paths([self.programs.clone()].into_iter().chain(std::env::split_paths(&path)))?;
         let of_target = target.triple.replace('-', "_");
         build.env("PATH", path).env("SOURCE_DATE_EPOCH", self.epoch.to_string());
-        build.env("RUSTFLAGS", &self.rust_flags).env("CARGO_INCREMENTAL", "0");
+        let mut rust_flags = self.rust_flags.clone();
+        if target.triple.ends_with("-musl") {
+            rust_flags = format!("{rust_flags} {}", link::rust_flags(target, &self.programs)?);
+        }
+        build.env("RUSTFLAGS", rust_flags).env("CARGO_INCREMENTAL", "0");
         for language in ["CFLAGS", "CXXFLAGS"] {
             build.env(format!("{language}_{of_target}"), &self.c_flags);
         }
@@ -87,7 +92,7 @@ fn install_zig() -> Result<PathBuf> {
 }
 
 /// The time of the commit, unless `SOURCE_DATE_EPOCH` gives another one.
-fn epoch() -> Result<u64> {
+pub(crate) fn epoch() -> Result<u64> {
     let text = match std::env::var("SOURCE_DATE_EPOCH") {
         Ok(text) => text,
         Err(_) => {

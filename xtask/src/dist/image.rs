@@ -1,9 +1,6 @@
 //! Container images without a daemon: an OCI layout in a tar archive, which `podman load`, `skopeo copy oci-archive:` and
 //! `pintle images copy` read. An image has the program, the certificate authorities and nothing else.
 
-use std::fs;
-use std::path::PathBuf;
-
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
@@ -11,8 +8,21 @@ use crate::dist::archive::{self, Entry};
 use crate::dist::sha256;
 use crate::dist::target::Target;
 
-/// A user without rights, by number: the image has no file of users.
-const USER: &str = "65532:65532";
+/// An image: what is in it, and what it runs.
+pub(crate) struct Image<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) version: &'a str,
+    /// The program that is run, with its path.
+    pub(crate) entrypoint: &'a str,
+    /// The user, by number: the image has no file of users.
+    pub(crate) user: &'a str,
+    pub(crate) path: &'a str,
+    /// The files for each platform, besides the certificate authorities.
+    pub(crate) platforms: Vec<(&'a Target, Vec<Entry>)>,
+}
+
+/// A user without rights.
+pub(crate) const NOBODY: &str = "65532:65532";
 
 /// Where programs of all kinds look for certificate authorities.
 const AUTHORITIES: &str = "etc/ssl/certs/ca-certificates.crt";
@@ -41,18 +51,12 @@ impl Blob {
     }
 }
 
-/// The layout with the image of a program for several platforms.
-pub(crate) fn layout(
-    name: &str,
-    version: &str,
-    platforms: &[(&Target, PathBuf)],
-    epoch: u64,
-) -> Result<Vec<u8>> {
+/// The layout with an image for several platforms.
+pub(crate) fn layout(image: &Image<'_>, epoch: u64) -> Result<Vec<u8>> {
     let mut entries = vec![Entry::file("oci-layout", r#"{"imageLayoutVersion":"1.0.0"}"#)];
     let mut manifests = Vec::new();
-    for (target, program) in platforms {
-        let program = fs::read(program).with_context(|| format!("cannot read {}", program.display()))?;
-        let blobs = image(name, version, target, program, epoch)?;
+    for (target, files) in &image.platforms {
+        let blobs = blobs(image, target, files, epoch)?;
         let (manifest, parts) = blobs.split_first().context("an image has a manifest")?;
         let mut descriptor = manifest.descriptor();
         descriptor["platform"] = platform(target);
@@ -65,7 +69,7 @@ pub(crate) fn layout(
         &json!({"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json", "manifests": manifests}),
     )?;
     let mut named = index.descriptor();
-    named["annotations"] = json!({"org.opencontainers.image.ref.name": format!("v{version}")});
+    named["annotations"] = json!({"org.opencontainers.image.ref.name": format!("v{}", image.version)});
     entries.push(index.entry());
     let top = json!({"schemaVersion": 2, "manifests": [named]});
     entries.push(Entry::file("index.json", serde_json::to_vec(&top)?));
@@ -73,8 +77,9 @@ pub(crate) fn layout(
 }
 
 /// The manifest of one platform, followed by what it refers to.
-fn image(name: &str, version: &str, target: &Target, program: Vec<u8>, epoch: u64) -> Result<Vec<Blob>> {
-    let files = [Entry::program(name, program), Entry::file(AUTHORITIES, authorities())];
+fn blobs(image: &Image<'_>, target: &Target, files: &[Entry], epoch: u64) -> Result<Vec<Blob>> {
+    let mut files = files.to_vec();
+    files.push(Entry::file(AUTHORITIES, authorities()));
     let unpacked = archive::tar(&files, epoch)?;
     let layer = Blob {
         media_type: "application/vnd.oci.image.layer.v1.tar+gzip",
@@ -82,10 +87,10 @@ fn image(name: &str, version: &str, target: &Target, program: Vec<u8>, epoch: u6
     };
     let mut config = platform(target);
     config["config"] = json!({
-        "User": USER,
-        "Entrypoint": [format!("/{name}")],
-        "Env": [format!("SSL_CERT_FILE=/{AUTHORITIES}"), "PATH=/"],
-        "Labels": {"org.opencontainers.image.title": name, "org.opencontainers.image.version": version},
+        "User": image.user,
+        "Entrypoint": [image.entrypoint],
+        "Env": [format!("SSL_CERT_FILE=/{AUTHORITIES}"), format!("PATH={}", image.path)],
+        "Labels": {"org.opencontainers.image.title": image.name, "org.opencontainers.image.version": image.version},
     });
     config["rootfs"] = json!({"type": "layers", "diff_ids": [format!("sha256:{}", sha256(&unpacked))]});
     let config = Blob::json("application/vnd.oci.image.config.v1+json", &config)?;
@@ -148,13 +153,19 @@ mod tests {
 
     #[test]
     fn every_digest_in_the_layout_is_that_of_its_content() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let program = folder.path().join("pintle");
-        fs::write(&program, "program").expect("written");
         let targets = ["x86_64-unknown-linux-musl", "aarch64-unknown-linux-musl"];
-        let platforms: Vec<(&Target, PathBuf)> =
-            targets.map(|name| (Target::named(name).expect("a target"), program.clone())).into();
-        let files = files(&layout("pintle", "1.2.3", &platforms, 7).expect("a layout"));
+        let content =
+            vec![Entry::program("pintle", "program"), Entry::link("helm", "pintle"), Entry::scratch("tmp")];
+        let platforms = targets.map(|name| (Target::named(name).expect("a target"), content.clone()));
+        let image = Image {
+            name: "pintle",
+            version: "1.2.3",
+            entrypoint: "/pintle",
+            user: NOBODY,
+            path: "/",
+            platforms: platforms.into(),
+        };
+        let files = files(&layout(&image, 7).expect("a layout"));
         let json = |path: &str| -> Value { serde_json::from_slice(&files[path]).expect("JSON") };
         let follow = |descriptor: &Value| {
             let digest = descriptor["digest"].as_str().expect("a digest").replace(':', "/");

@@ -190,3 +190,13 @@ fn a_helm_that_is_there_is_never_replaced() {
     );
     assert_eq!(release.installed(), [".local/bin/helm"]);
 }
+
+#[test]
+fn the_script_for_windows_verifies_before_it_installs() {
+    let script = fs::read_to_string(root().join("deploy/install.ps1")).expect("there");
+    let at = |text: &str| script.find(text).unwrap_or_else(|| panic!("no `{text}`"));
+    assert!(at("minisign -V") < at("Get-FileHash") && at("Get-FileHash") < at("Expand-Archive"));
+    assert!(at("$wanted -cne $found") < at("Expand-Archive") && at("Expand-Archive") < at("Copy-Item"));
+    assert!(script.contains("pintle-v$Version-x86_64-pc-windows-gnu"), "the name of the archive");
+    assert_eq!(script.matches('{').count(), script.matches('}').count());
+}

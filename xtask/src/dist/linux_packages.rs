@@ -33,7 +33,7 @@ pub(crate) fn write(
         let manual = path.ends_with(".1.gz");
         let content = if manual { super::archive::gzip(&entry.content)? } else { entry.content.clone() };
         fs::write(&source, content).context("cannot write a file of a package")?;
-        let mode = if entry.executable { "0755" } else { "0644" };
+        let mode = format!("{:04o}", entry.mode());
         contents.push_str(&format!(
             "  - src: {}\n    dst: {path}\n    file_info: {{mode: {mode}, mtime: {time}}}\n",
             source.display(),

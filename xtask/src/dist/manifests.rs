@@ -22,9 +22,13 @@ pub(crate) fn all(archives: &Archives<'_>) -> Result<Vec<(&'static str, String)>
         ("homebrew/pintle.rb", archives.homebrew()),
         ("scoop/pintle.json", archives.scoop()),
         ("winget/Pintle.Pintle.installer.yaml", archives.winget()),
+        ("winget/Pintle.Pintle.locale.en-US.yaml", Ok(archives.winget_locale())),
+        ("winget/Pintle.Pintle.yaml", Ok(archives.winget_version())),
         ("krew/pintle.yaml", archives.krew()),
         ("aur/PKGBUILD", archives.aur()),
         ("nix/pintle.nix", archives.nix()),
+        // mise installs what aqua's registry has.
+        ("aqua/registry.yaml", Ok(archives.aqua())),
     ];
     let has = |name: &str| needs(name).iter().all(|target| archives.digests.contains_key(target));
     made.into_iter().filter(|(name, _)| has(name)).map(|(name, text)| Ok((name, text?))).collect()
@@ -33,7 +37,7 @@ pub(crate) fn all(archives: &Archives<'_>) -> Result<Vec<(&'static str, String)>
 /// The targets that a manifest cannot do without.
 fn needs(name: &str) -> &'static [&'static str] {
     match name {
-        "scoop/pintle.json" | "winget/Pintle.Pintle.installer.yaml" => &[WINDOWS],
+        _ if name.starts_with("scoop/") || name.starts_with("winget/") => &[WINDOWS],
         _ => &[X86, ARM],
     }
 }
@@ -128,6 +132,42 @@ impl Archives<'_> {
             self.url(WINDOWS),
             self.digest(WINDOWS)?.to_uppercase(),
         ))
+    }
+
+    fn winget_locale(&self) -> String {
+        format!(
+            "PackageIdentifier: Pintle.Pintle\nPackageVersion: {}\nPackageLocale: en-US\nPublisher: Pintle maintainers\n\
+             PackageName: Pintle\nPackageUrl: {HOME}\nLicense: Apache-2.0\nShortDescription: {ABOUT}\n\
+             ManifestType: defaultLocale\nManifestVersion: 1.6.0\n",
+            self.version
+        )
+    }
+
+    fn winget_version(&self) -> String {
+        format!(
+            "PackageIdentifier: Pintle.Pintle\nPackageVersion: {}\nDefaultLocale: en-US\nManifestType: version\n\
+             ManifestVersion: 1.6.0\n",
+            self.version
+        )
+    }
+
+    /// Where aqua finds archives of any version.
+    fn aqua(&self) -> String {
+        let mut replacements =
+            String::from("      - goos: linux\n        replacements: {amd64: x86_64, arm64: aarch64}\n");
+        if self.digests.contains_key(WINDOWS) {
+            replacements.push_str(
+                "      - goos: windows\n        goarch: amd64\n        format: zip\n        asset: pintle-{{.Version}}-x86_64-pc-windows-gnu.zip\n",
+            );
+        }
+        format!(
+            "packages:\n  - type: github_release\n    repo_owner: pintle-dev\n    repo_name: pintle\n    description: {ABOUT}\n\
+             \x20   asset: pintle-{{{{.Version}}}}-{{{{.Arch}}}}-unknown-linux-musl.tar.gz\n    format: tar.gz\n\
+             \x20   files:\n      - name: pintle\n        src: \"{{{{.AssetWithoutExt}}}}/pintle\"\n\
+             \x20   supported_envs: [linux{}]\n    overrides:\n{replacements}\
+             \x20   checksum: {{type: github_release, asset: SHA256SUMS, algorithm: sha256}}\n",
+            if self.digests.contains_key(WINDOWS) { ", windows/amd64" } else { "" }
+        )
     }
 
     /// `kubectl pintle`.
@@ -241,9 +281,19 @@ mod tests {
     fn a_manifest_names_the_archives_and_their_digests() {
         let made = all(&archives(&[X86, ARM, WINDOWS])).expect("manifests");
         let names: Vec<&str> = made.iter().map(|(name, _)| *name).collect();
-        assert_eq!(names.len(), 6, "{names:?}");
+        assert_eq!(names.len(), 9, "{names:?}");
         for (name, text) in &made {
+            if name.starts_with("aqua/") {
+                assert!(text.contains("pintle-{{.Version}}-{{.Arch}}-unknown-linux-musl.tar.gz"), "{text}");
+                continue;
+            }
             assert!(text.contains("1.2.3"), "{name}");
+            if name.ends_with(".yaml") {
+                pintle_yaml::read(text.as_bytes()).unwrap_or_else(|error| panic!("{name}: {error}"));
+            }
+            if name.starts_with("winget/") && !name.contains("installer") {
+                continue;
+            }
             let upper = text.to_uppercase();
             for target in needs(name) {
                 assert!(upper.contains(&format!("DIGEST OF {target}").to_uppercase()), "{name}: {target}");

@@ -1,11 +1,14 @@
 //! `push`: uploads a chart to a registry, or to a repository that takes uploads.
 
+pub(super) mod signing;
+
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use pintle::ops::{
-    PushRequest, UploadRequest, Uploaded, access_of, archive_metadata, archive_name, upload_chart,
+    PushRequest, UploadRequest, Uploaded, access_of, archive_metadata, archive_name, attach_to_chart,
+    upload_chart,
 };
 use pintle::registry::chart::UNDERSCORE;
 use pintle::repo::UploadAnswer;
@@ -39,6 +42,11 @@ Upload a chart archive to a registry. The name of the chart is appended to the p
 
 A provenance file next to the archive is uploaded too. `+` in a version becomes `_` in the tag, and `+` again on pull.
 
+With --sign=cosign, the chart is signed with a key of cosign, whose password is read from $COSIGN_PASSWORD; pull, install and
+others verify that with --verify=cosign. Bills of materials and statements are put beside the chart:
+
+    {program} push web-1.2.3.tgz oci://registry.example.com/charts --sign=cosign --key cosign.key --sbom web.cdx.json
+
 When called as pintle, the archive can also go to a chart repository that has the API of ChartMuseum. The URL is that of
 `repo add`, whose credentials are used:
 
@@ -59,9 +67,20 @@ static OWN: &[Flag] = &[
         names::CONTEXT_PATH,
         "where the API of the repository begins; by default, what its index says",
     ),
+    Flag::text(names::SIGN_TEXT, "sign the chart in the registry; cosign is the only way to").bare("cosign"),
+    Flag::text(names::KEY, "the private key of cosign to sign with"),
+    Flag::array(
+        names::SBOM,
+        "a bill of materials to put beside the chart: CycloneDX or SPDX, in JSON; may be repeated",
+    ),
+    Flag::array(
+        names::ATTEST,
+        "a statement about the chart to sign and put beside it: in-toto, or the predicate of SLSA provenance; may be repeated",
+    ),
 ];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let attachments = signing::attachments(invocation)?;
     let client = registry_access::client(invocation)?;
     let (archive, remote) = (invocation.operand(0).to_owned(), invocation.operand(1).to_owned());
     match scheme(&remote).map(str::to_ascii_lowercase).as_deref() {
@@ -73,6 +92,10 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             return Err(Failure::usage(text).hint(REMOTE_HINT));
         }
         Ok("oci") => {}
+        Ok(_) if attachments.is_some() => {
+            let text = "only charts in registries (oci://) can be signed with --sign, --sbom and --attest";
+            return Err(Failure::usage(text).hint("`package --sign` signs an archive"));
+        }
         Ok("http" | "https") if invocation.personality == Personality::Pintle => {
             return push_to_repository(invocation, Path::new(&archive), &remote);
         }
@@ -97,6 +120,10 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let mut reporter = Reporting::new(invocation.ui);
     let pushing = pintle::ops::push_oci_chart(&registries, &request, progress, &mut reporter);
     let pushed = registry_access::run(pushing)??;
+    let attached = match &attachments {
+        Some(given) => registry_access::run(attach_to_chart(&registries, &pushed, given))??,
+        None => Vec::new(),
+    };
     if silent {
         return Ok(());
     }
@@ -105,6 +132,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     if tag.contains('_') {
         text.push_str(&format!("{} contains an underscore.\n{UNDERSCORE}\n", pushed.reference));
     }
+    text.push_str(&signing::report(&attached));
     invocation.ui.print(&text)
 }
 

@@ -1,4 +1,4 @@
-//! `__reference`: prints the reference page of all commands and flags, for the documentation and tests.
+//! `__reference`: prints a reference page: all commands and flags, or another one, for the documentation and tests.
 
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
@@ -8,8 +8,9 @@ use crate::reference;
 /// `__reference`
 pub(crate) static COMMAND: Command = Command {
     name: "__reference",
-    short: "print the reference of all commands in Markdown",
-    operands: Operands::None,
+    operands_text: "[page]",
+    short: "print the reference of all commands, or another page, in Markdown",
+    operands: Operands::AtMost(1),
     completion: ArgCompletion::Nothing,
     hidden: true,
     run: Some(run),
@@ -17,6 +18,11 @@ pub(crate) static COMMAND: Command = Command {
 };
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    let page = reference::page(invocation.personality);
+    let name = match invocation.operand(0) {
+        "" => "commands",
+        name => name,
+    };
+    let page = reference::page(name, invocation.personality)
+        .ok_or_else(|| Failure::usage("the pages are commands, environment and exit-codes"))?;
     invocation.ui.print(&page)
 }

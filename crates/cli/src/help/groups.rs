@@ -26,7 +26,7 @@ pub(super) const GROUPS: &[(&str, &[&str])] = &[
     ("See before", &["template", "plan", "apply", "diff", "upgrade-check", "rehearse", "hooks"]),
     ("Chart authors", &["lint", "check", "lsp", "unittest", "ct", "schema", "docs", "lua", "post-render"]),
     ("Clusters", &["cluster", "init", "controller", "request"]),
-    ("Administration", &["doctor", "plugin", "completion", "env", "version"]),
+    ("Administration", &["doctor", "plugin", "completion", "env", "self", "version"]),
 ];
 
 #[cfg(test)]

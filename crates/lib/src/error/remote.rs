@@ -99,6 +99,14 @@ pub enum RemoteError {
     /// A signature or a key.
     #[error(transparent)]
     Signature(#[from] pintle_provenance::Error),
+    /// A document cannot be put beside a chart.
+    #[error("{}: {reason}", .path.display())]
+    Attachment {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
     /// A folder was to be verified.
     #[error("unpacked charts cannot be verified")]
     UnpackedChart,

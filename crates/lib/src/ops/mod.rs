@@ -2,6 +2,8 @@
 
 #[cfg(feature = "cluster")]
 mod adopt;
+#[cfg(feature = "registry")]
+mod attach;
 mod chart_input;
 #[cfg(feature = "embedded")]
 mod check;
@@ -85,6 +87,8 @@ mod watch;
 pub use crate::deploy::{KeptObjects, NotOwnedObject, UnverifiedObject};
 #[cfg(feature = "cluster")]
 pub use adopt::{AdoptRequest, Adopted, adopt};
+#[cfg(feature = "registry")]
+pub use attach::{AttachRequest, Attached, Attachments, attach_to_chart};
 pub use chart_input::ChartInput;
 #[cfg(feature = "embedded")]
 pub use check::{CheckRequest, CheckSubject, Checked, LoadedChart, check, check_loaded};

@@ -192,7 +192,8 @@ impl Client {
         Ok(PushedChart { reference: format!("{repository}:{}", reference.tag), manifest: digest })
     }
 
-    async fn push_part(
+    /// Sends a blob, unless the registry has it.
+    pub(crate) async fn push_part(
         self: &Arc<Self>,
         repository: &crate::name::Repository,
         part: &Descriptor,

@@ -14,13 +14,13 @@ use crate::name::Repository;
 const ARTIFACT: &str = "application/vnd.dev.cosign.artifact.sig.v1+json";
 
 /// The media type of a payload.
-const PAYLOAD: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
+pub(crate) const PAYLOAD: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
 
 /// The prefix of the media types of bundles; the version follows.
 const BUNDLE: &str = "application/vnd.dev.sigstore.bundle";
 
 /// The annotation with the signature of a payload.
-const SIGNATURE: &str = "dev.cosignproject.cosign/signature";
+pub(crate) const SIGNATURE: &str = "dev.cosignproject.cosign/signature";
 
 /// The annotation with the signer's certificate.
 const CERTIFICATE: &str = "dev.sigstore.cosign/certificate";

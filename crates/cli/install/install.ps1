@@ -1,0 +1,1 @@
+../../../deploy/install.ps1
