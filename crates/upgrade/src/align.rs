@@ -147,10 +147,11 @@ fn templates(chart: &Chart) -> BTreeMap<String, Vec<String>> {
     found
 }
 
-/// A line with every reference to values replaced by one sign.
+/// A line with every reference to values replaced by one sign, and without trim markers, which move lines and not values.
 fn masked(line: &str) -> String {
+    let line = line.trim().replace("{{- ", "{{ ").replace(" -}}", " }}");
     let mut out = String::new();
-    let mut rest = line.trim();
+    let mut rest = line.as_str();
     while let Some(at) = rest.find(".Values.") {
         let before = rest[..at].trim_end_matches('$');
         out.push_str(before);
@@ -162,6 +163,13 @@ fn masked(line: &str) -> String {
     }
     out.push_str(rest);
     out
+}
+
+/// What an equal file name adds to the share of equal lines.
+const SAME_NAME: f64 = 0.3;
+
+fn file_name(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
 /// Which old file became which new one: of the same path, or else the most similar of the others.
@@ -182,7 +190,9 @@ fn pairs<'f>(
             let others: BTreeSet<&str> =
                 news[new].iter().map(String::as_str).filter(|line| line.len() > 3).collect();
             let both = lines.intersection(&others).count();
-            both as f64 / lines.len().max(others.len()).max(1) as f64
+            let share = both as f64 / lines.len().max(others.len()).max(1) as f64;
+            // A template that moved to another folder keeps its name.
+            if file_name(old) == file_name(new) && both > 0 { share + SAME_NAME } else { share }
         };
         let scored = fresh.iter().map(|new| (share(new), *new)).filter(|(share, _)| *share > 0.4);
         if let Some((_, new)) = scored.max_by(|left, right| left.0.total_cmp(&right.0)) {

@@ -41,6 +41,9 @@ pub(crate) struct Finder<'a> {
 /// The most candidates for one value.
 const MAX_CANDIDATES: usize = 14;
 
+/// The most values of the new chart that are tried although nothing but their type speaks for them.
+const MAX_UNFAMILIAR: usize = 24;
+
 /// The least score with which a candidate is looked at.
 const MIN_SCORE: f64 = 0.5;
 
@@ -104,6 +107,24 @@ impl<'a> Finder<'a> {
                 .then_with(|| left.path.cmp(&right.path))
         });
         found.truncate(MAX_CANDIDATES);
+        found
+    }
+
+    /// Values that only the new chart has and that could hold this one, whatever they are called.
+    pub(crate) fn unfamiliar(&self, path: &ValuePath, value: &Node, known: &[Candidate]) -> Vec<Candidate> {
+        let is_new = |other: &ValuePath| {
+            !self.old.reads(other) && self.new.default_at(other).is_some_and(|default| holds(default, value))
+        };
+        let mut found: Vec<Candidate> = Vec::new();
+        for (other, _) in &self.paths {
+            if known.iter().all(|known| known.path != *other) && is_new(other) {
+                let mut candidate = empty(other);
+                self.weigh(path, value, &|_| false, &mut candidate);
+                found.push(candidate);
+            }
+        }
+        found.sort_by(|left, right| right.score.total_cmp(&left.score).then(left.order.cmp(&right.order)));
+        found.truncate(MAX_UNFAMILIAR);
         found
     }
 
@@ -195,7 +216,10 @@ impl<'a> Finder<'a> {
         }
         let comments = self.comments.0.similarity(path, &self.comments.1, &candidate.path);
         candidate.score += comments;
-        if comments > 0.6 {
+        if self.comments.0.is_same(path, &self.comments.1, &candidate.path) {
+            candidate.score += 1.5;
+            candidate.evidence.push("only these two have this comment".to_owned());
+        } else if comments > 0.6 {
             candidate.evidence.push("the comments are alike".to_owned());
         }
         if path.last_key() == candidate.path.last_key() {
@@ -204,9 +228,13 @@ impl<'a> Finder<'a> {
         if path.parent() == candidate.path.parent() {
             candidate.score += 0.5;
         }
+        let is_replacement = self.replaced.of(path).iter().any(|(other, _)| *other == candidate.path);
         if !self.old.reads(&candidate.path) {
             candidate.score += 0.6;
             candidate.evidence.push("only the new chart has it".to_owned());
+        } else if candidate.document == 0.0 && !is_replacement {
+            // What both charts have means the same in both, more often than not.
+            candidate.score -= 0.4;
         }
         if taken(&candidate.path) {
             candidate.score -= 1.0;
@@ -215,14 +243,29 @@ impl<'a> Finder<'a> {
 }
 
 fn entry<'f>(found: &'f mut BTreeMap<ValuePath, Candidate>, path: &ValuePath) -> &'f mut Candidate {
-    found.entry(path.clone()).or_insert_with(|| Candidate {
+    found.entry(path.clone()).or_insert_with(|| empty(path))
+}
+
+fn empty(path: &ValuePath) -> Candidate {
+    Candidate {
         path: path.clone(),
         score: 0.0,
         evidence: Vec::new(),
         document: 0.0,
         order: usize::MAX,
         default_type: None,
-    })
+    }
+}
+
+/// Whether a default is of the very type of a value.
+fn holds(default: &Node, value: &Node) -> bool {
+    matches!(
+        (default, value),
+        (Node::Str(_), Node::Str(_)) | (Node::List(_), Node::List(_)) | (Node::Map(_), Node::Map(_))
+    ) || default.as_bool().is_none()
+        && value.as_bool().is_none()
+        && !is_empty(default)
+        && type_name(default) == type_name(value)
 }
 
 /// Whether a value could be in the place of a default.

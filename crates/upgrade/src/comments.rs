@@ -11,15 +11,29 @@ use crate::names;
 #[derive(Debug, Default)]
 pub(crate) struct Comments {
     words: BTreeMap<ValuePath, BTreeSet<String>>,
+    /// How many values have a comment of these words.
+    shared: BTreeMap<BTreeSet<String>, usize>,
     /// The order of the values in the text.
     order: BTreeMap<ValuePath, usize>,
 }
+
+/// A comment with fewer words may be that of anything.
+const LONG: usize = 6;
 
 impl Comments {
     pub(crate) fn of(chart: &Chart) -> Self {
         let mut comments = Comments::default();
         comments.add(chart, &ValuePath::root());
+        for words in comments.words.values() {
+            *comments.shared.entry(words.clone()).or_default() += 1;
+        }
         comments
+    }
+
+    /// Whether two values have the same long comment, which no other value of the second chart has.
+    pub(crate) fn is_same(&self, left: &ValuePath, others: &Comments, right: &ValuePath) -> bool {
+        let (Some(left), Some(right)) = (self.words.get(left), others.words.get(right)) else { return false };
+        left.len() >= LONG && left == right && others.shared.get(right) == Some(&1)
     }
 
     /// How much of two comments is equal, from 0 to 1.

@@ -17,6 +17,8 @@ pub(crate) struct Fact {
     pub(crate) object: String,
     pub(crate) field: String,
     pub(crate) value: String,
+    /// 1, and more for a line or an item that is there again.
+    pub(crate) copy: usize,
 }
 
 impl Fact {
@@ -158,7 +160,11 @@ const ITEM_KEYS: [&str; 12] = [
 
 impl Collector<'_> {
     fn add(&mut self, field: &str, value: String) {
-        self.facts.insert(Fact { object: self.object.clone(), field: field.to_owned(), value });
+        let mut fact = Fact { object: self.object.clone(), field: field.to_owned(), value, copy: 1 };
+        while self.facts.contains(&fact) {
+            fact.copy += 1;
+        }
+        self.facts.insert(fact);
     }
 
     fn node(&mut self, node: &Node, field: &str, depth: usize) {

@@ -1,7 +1,7 @@
 //! Proof by rendering: a value in its new place does what it did in the old one, and nothing else.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pintle_chart::Chart;
 use pintle_tree::{Map, Node, Segment, ValuePath};
@@ -155,6 +155,21 @@ pub(crate) fn agreement(old: &Effect, new: &Effect) -> Agreement {
     let total = any + all;
     let share = if total == 0 { 0.0 } else { (both + removed) as f64 / total as f64 };
     Agreement { equal: total > 0 && both + removed == total, share }
+}
+
+/// How much of what one value adds another one adds next to it: the same text in the same part of the same objects, under another
+/// name, from 0 to 1. A chart that calls the key of a Secret something else still sets it.
+pub(crate) fn near(old: &Effect, new: &Effect) -> f64 {
+    let parts = |effect: &Effect| -> BTreeSet<(String, String, String)> {
+        let telling = effect.added.iter().filter(|fact| fact.value.len() > 3);
+        let part = |field: &str| field.rsplit_once('.').map_or("", |(part, _)| part).to_owned();
+        telling.map(|fact| (fact.object.clone(), part(&fact.field), fact.value.clone())).collect()
+    };
+    let (before, after) = (parts(old), parts(new));
+    if before.is_empty() {
+        return 0.0;
+    }
+    before.intersection(&after).count() as f64 / before.union(&after).count() as f64
 }
 
 /// Another value of the same type.

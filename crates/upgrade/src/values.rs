@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pintle_tree::{Map, Node, ValuePath};
 
 use crate::candidates::{Candidate, Finder, fits};
-use crate::facts::Effect;
+use crate::facts::{Effect, Fact};
 use crate::guard;
 use crate::keys::{self, Unit, Unread};
 use crate::proof::{Probe, Prober, agreement};
@@ -18,6 +18,9 @@ const MAX_SUSPECTS: usize = 48;
 
 /// A question needs at least this score to be shown.
 const MIN_SHOWN: f64 = 2.0;
+
+/// With this score no other places are tried.
+const CERTAIN: f64 = 5.0;
 
 /// The first guess needs less.
 const MIN_FIRST: f64 = 1.5;
@@ -47,9 +50,34 @@ struct Suspect {
     probe: Option<Probe>,
     /// Whether the new chart still reads it.
     is_read: bool,
+    conflict: Option<Conflict>,
     /// What the same path does in the new chart, if it is still read.
     kept: Option<crate::proof::Agreement>,
     guesses: Vec<Guess>,
+}
+
+/// What the new chart writes besides a value that it still reads.
+#[derive(Clone, Debug)]
+enum Conflict {
+    /// What the value replaced in the old chart is there although the value is set.
+    Returned(Fact),
+    /// Something is written again with the value.
+    Repeated(Fact),
+}
+
+impl Conflict {
+    fn message(&self) -> String {
+        match self {
+            Conflict::Returned(fact) => format!(
+                "the new chart reads this value, but it no longer replaces {} of {}, which comes back",
+                fact.field, fact.object
+            ),
+            Conflict::Repeated(fact) => format!(
+                "the new chart reads this value, and writes what it has to {} of {} once more",
+                fact.field, fact.object
+            ),
+        }
+    }
 }
 
 /// A candidate after rendering.
@@ -58,6 +86,8 @@ struct Guess {
     candidate: Candidate,
     equal: bool,
     share: f64,
+    /// How much of what the value set is in the same objects, in other fields.
+    near: f64,
     score: f64,
     switches: Vec<ValuePath>,
     /// Other values that have to be set as well.
@@ -67,15 +97,15 @@ struct Guess {
 impl Values<'_> {
     pub(crate) fn check(&self) -> ValueFindings {
         let unread = keys::unread(self.user, self.old, self.new);
-        let mut units: Vec<(Unit, bool)> = Vec::new();
-        units.extend(unread.iter().flat_map(|unread| unread.units.clone()).map(|unit| (unit, false)));
+        let mut units: Vec<(Unit, bool, Option<Conflict>)> = Vec::new();
+        units.extend(unread.iter().flat_map(|unread| unread.units.clone()).map(|unit| (unit, false, None)));
         let kept = self.kept_units(&unread);
         let mut differing = self.differing(&kept);
-        let listed: BTreeSet<ValuePath> = differing.iter().map(|unit| unit.path.clone()).collect();
+        let listed: BTreeSet<ValuePath> = differing.iter().map(|(unit, _)| unit.path.clone()).collect();
         differing.extend(
             kept.iter()
                 .filter(|unit| self.finder.may_have_moved(&unit.path) && !listed.contains(&unit.path))
-                .cloned(),
+                .map(|unit| (unit.clone(), None)),
         );
         let mut findings = ValueFindings::default();
         if differing.len() > MAX_SUSPECTS {
@@ -83,22 +113,27 @@ impl Values<'_> {
             findings.findings.push(Finding::new(
                 FindingKind::Undecided,
                 Severity::Warning,
-                differing[MAX_SUSPECTS].path.to_string(),
+                differing[MAX_SUSPECTS].0.path.to_string(),
                 format!(
                     "{rest} more values were not compared one by one, because too many do something else"
                 ),
             ));
             differing.truncate(MAX_SUSPECTS);
         }
-        units.extend(differing.into_iter().map(|unit| (unit, true)));
+        units.extend(differing.into_iter().map(|(unit, conflict)| (unit, true, conflict)));
         let mut base = self.user.clone();
-        for (unit, _) in &units {
+        for (unit, ..) in &units {
             remove_at(&mut base, unit.path.segments());
         }
         let before = Prober::new(self.old, base.clone());
         let after = Prober::new(self.new, base);
-        let mut suspects: Vec<Suspect> =
-            units.into_iter().map(|(unit, is_read)| self.suspect(unit, is_read, &before, &after)).collect();
+        let mut suspects: Vec<Suspect> = units
+            .into_iter()
+            .map(|(unit, is_read, conflict)| Suspect {
+                conflict,
+                ..self.suspect(unit, is_read, &before, &after)
+            })
+            .collect();
         self.claim_taken(&mut suspects, &before, &after, &kept);
         settle(&mut suspects);
         self.report(&unread, &suspects, &mut findings);
@@ -120,9 +155,9 @@ impl Values<'_> {
         units
     }
 
-    /// The values that do something else in the new chart: those whose removal has another effect. Groups are divided until
-    /// single values are left.
-    fn differing(&self, kept: &[Unit]) -> Vec<Unit> {
+    /// The values that do something else in the new chart: those whose removal has another effect, and those that no longer
+    /// replace what they replaced, with an example. Groups are divided until single values are left.
+    fn differing(&self, kept: &[Unit]) -> Vec<(Unit, Option<Conflict>)> {
         let mut full = Map::new();
         for unit in kept {
             set_at(&mut full, unit.path.segments(), unit.value.clone());
@@ -137,23 +172,31 @@ impl Values<'_> {
             }
             Some(Effect::between(&side.render(&values).ok()?, whole))
         };
+        let nothing = crate::side::Render::default();
+        let in_old = Effect::between(&nothing, &old_full).added;
+        let in_new = Effect::between(&nothing, &new_full).added;
         let mut found = Vec::new();
         let mut waiting: Vec<&[Unit]> = if kept.is_empty() { Vec::new() } else { vec![kept] };
         while let Some(units) = waiting.pop() {
             if found.len() > MAX_SUSPECTS {
-                found.extend(units.iter().cloned());
+                found.extend(units.iter().map(|unit| (unit.clone(), None)));
                 continue;
             }
             let old = without(self.old, &old_full, units);
             let new = without(self.new, &new_full, units);
+            let conflict = old.as_ref().zip(new.as_ref()).and_then(|(old, new)| {
+                let returned = old.removed.intersection(&in_new).next().cloned().map(Conflict::Returned);
+                let again = |fact: &&Fact| fact.copy > 1 && !in_old.contains(*fact);
+                returned.or_else(|| new.added.iter().find(again).cloned().map(Conflict::Repeated))
+            });
             let is_same = match (&old, &new) {
                 // Further fields that the new chart fills from the same value are no reason to look.
-                (Some(old), Some(new)) => old.added.is_subset(&new.added),
+                (Some(old), Some(new)) => old.added.is_subset(&new.added) && conflict.is_none(),
                 _ => false,
             };
             match units {
                 _ if is_same => {}
-                [unit] => found.push(unit.clone()),
+                [unit] => found.push((unit.clone(), conflict)),
                 _ => {
                     let (first, second) = units.split_at(units.len() / 2);
                     waiting.extend([second, first]);
@@ -179,9 +222,22 @@ impl Values<'_> {
             sort(&mut guesses);
             if let Some(probe) = &probe {
                 join(&mut guesses, probe, after);
+                self.add_unfamiliar(&unit, probe, after, &mut guesses);
             }
         }
-        Suspect { unit, probe, is_read, kept, guesses }
+        Suspect { unit, probe, is_read, conflict: None, kept, guesses }
+    }
+
+    /// Where no name says where a value went, what it does may: it turns up in the same object, or does all that it did.
+    fn add_unfamiliar(&self, unit: &Unit, probe: &Probe, after: &Prober<'_>, guesses: &mut Vec<Guess>) {
+        if guesses.iter().any(|guess| guess.equal || guess.score >= CERTAIN) {
+            return;
+        }
+        let known: Vec<Candidate> = guesses.iter().map(|guess| guess.candidate.clone()).collect();
+        let others = self.finder.unfamiliar(&unit.path, &unit.value, &known);
+        let others = others.into_iter().map(|candidate| guess(candidate, Some(probe), after));
+        guesses.extend(others.filter(|guess| guess.share > 0.0 || guess.near > 0.0));
+        sort(guesses);
     }
 
     /// If a value moves to the place of another one of the user, that one has to move too, although nothing else says so.
@@ -290,6 +346,13 @@ impl Values<'_> {
             best.equal || best.candidate.document > 0.7 || best.score > 4.0 && best.share > kept.share
         });
         let objects = probe.effect.objects().into_iter().map(str::to_owned).collect::<Vec<_>>();
+        if let Some(conflict) = suspect.conflict.as_ref().filter(|_| !moved) {
+            let message = conflict.message();
+            let mut finding =
+                Finding::new(FindingKind::ChangedMeaning, Severity::Warning, path, message).about(objects);
+            add_renames(suspect, &mut finding, &mut Vec::new());
+            return Some(finding);
+        }
         if kept.equal && best.is_none_or(|best| best.candidate.document <= 0.7) {
             return None;
         }
@@ -326,6 +389,7 @@ fn guess(candidate: Candidate, probe: Option<&Probe>, after: &Prober<'_>) -> Gue
             candidate,
             equal: false,
             share: 0.0,
+            near: 0.0,
             switches: Vec::new(),
             also: Vec::new(),
         };
@@ -341,18 +405,27 @@ fn guess(candidate: Candidate, probe: Option<&Probe>, after: &Prober<'_>) -> Gue
             .share
             .max(self::agreement(&probe.effect, &after.like(&probe, &[&candidate.path])).share);
     }
+    let near = crate::proof::near(&probe.effect, &effect);
     let mut score = candidate.score;
     if agreement.equal {
         score += 4.0;
-    } else if agreement.share > 0.0 {
-        score += 2.5 * agreement.share;
+    } else if agreement.share > 0.0 || near > 0.0 {
+        score += (2.5 * agreement.share).max(1.5 * near);
     } else if !effect.is_empty() {
         score -= 1.5;
     } else {
         score -= 0.5;
     }
     let switches = probe.switches.clone();
-    Guess { candidate, equal: agreement.equal, share: agreement.share, score, switches, also: Vec::new() }
+    Guess {
+        candidate,
+        equal: agreement.equal,
+        share: agreement.share,
+        near,
+        score,
+        switches,
+        also: Vec::new(),
+    }
 }
 
 /// A list of one item as that item, where the new chart has no list, and the reverse.
@@ -455,6 +528,9 @@ fn add_renames(suspect: &Suspect, finding: &mut Finding, proven: &mut Vec<Rename
             (Some(_), false) if guess.share > 0.0 => {
                 let percent = (guess.share * 100.0).round();
                 evidence.push(format!("{percent} % of what it did is the same there"));
+            }
+            (Some(_), false) if guess.near > 0.0 => {
+                evidence.push("it sets another field of the same object".to_owned());
             }
             (Some(_), false) => evidence.push("it does not do there what it did".to_owned()),
             (None, _) => evidence.push("it changes nothing that could be compared".to_owned()),

@@ -75,6 +75,87 @@ fn names_that_are_not_similar_are_found_by_what_templates_read_in_their_place() 
 }
 
 #[test]
+fn a_secret_whose_key_has_another_name_says_where_a_value_went() {
+    let secret = |key: &str, value: &str| {
+        format!("kind: Secret\nmetadata: {{name: s}}\ndata:\n  {key}: {{{{ {value} | b64enc }}}}\n")
+    };
+    let env = TestEnv::default()
+        .before("values.yaml", "accessKey: {password: abcd}\n")
+        .after("values.yaml", "auth: {rootUser: admin}\nother: text\n")
+        .before("templates/s.yaml", &secret("access-key", "default .Values.accessKey.password .Values.key"))
+        .after("templates/s.yaml", &secret("root-user", ".Values.auth.rootUser"))
+        .both("templates/c.yaml", "kind: ConfigMap\nmetadata: {name: c}\ndata: {name: {{ .Values.other }}}\n")
+        .user("accessKey: {password: my-own}\n")
+        .without_documents();
+    let report = env.check();
+    let first = guess(&report, "accessKey.password").expect("a guess");
+    assert_eq!((first.to.to_string().as_str(), first.verdict), ("auth.rootUser", Verdict::Question));
+    assert!(report.moves.is_empty(), "what sets another key is never written");
+}
+
+#[test]
+fn a_list_that_the_new_chart_has_itself_as_well_is_reported() {
+    let file =
+        |jobs: &str| format!("kind: ConfigMap\nmetadata: {{name: c}}\ndata:\n  jobs: |\n    jobs:\n{jobs}");
+    let own = "    {{- toYaml .Values.files.jobs | nindent 4 }}\n";
+    let env = TestEnv::default()
+        .before("values.yaml", "files: {jobs: [{name: node}]}\n")
+        .after("values.yaml", "files: {}\njobs: [{name: node}]\n")
+        .before("templates/c.yaml", &file(own))
+        .after(
+            "templates/c.yaml",
+            &file(&format!(
+                "    {{{{- toYaml .Values.jobs | nindent 4 }}}}\n    {{{{- with .Values.files.jobs }}}}\n{}    {{{{- end }}}}\n",
+                "    {{- toYaml . | nindent 4 }}\n"
+            )),
+        );
+    for user in ["files: {jobs: [{name: mine}]}\n", "files: {jobs: [{name: node}, {name: mine}]}\n"] {
+        let report = env.clone().user(user).without_documents().check();
+        let found = of_kind(&report, FindingKind::ChangedMeaning);
+        assert_eq!(
+            found.first().map(|found| found.severity),
+            Some(Severity::Warning),
+            "{:?}",
+            report.findings
+        );
+        assert_eq!(guess(&report, "files.jobs").map(|first| first.to.to_string()).as_deref(), Some("jobs"));
+    }
+}
+
+#[test]
+fn what_a_value_no_longer_replaces_is_named() {
+    let file = |text: &str| format!("kind: ConfigMap\nmetadata: {{name: c}}\ndata:\n{text}");
+    let own = "  job: {{ .Values.job }}\n";
+    let env = TestEnv::default()
+        .both("values.yaml", "job: node\n")
+        .before("templates/c.yaml", &file(own))
+        .after("templates/c.yaml", &file("  job: node\n  other: {{ .Values.job }}\n"))
+        .user("job: mine\n");
+    let report = env.check();
+    let found = of_kind(&report, FindingKind::ChangedMeaning);
+    assert_eq!(found.first().map(|found| found.severity), Some(Severity::Warning), "{:?}", report.findings);
+    assert!(found[0].message.contains("no longer replaces data.job of ConfigMap/c"), "{}", found[0].message);
+}
+
+#[test]
+fn of_several_places_the_one_with_the_same_comment_is_the_first_guess() {
+    let comment = "ConfigMap with extra environment variables for all pods of the release";
+    let from = |value: &str| {
+        deployment("", &format!("        envFrom: [{{configMapRef: {{name: {{{{ {value} }}}}}}}}]\n"), "")
+    };
+    let env = TestEnv::default()
+        .before("values.yaml", &format!("# {comment}\nextraEnvVarsConfigMap: a\n"))
+        .after("values.yaml", &format!("# {comment}\nextraEnvVarsCM: ''\nmaster:\n  # ConfigMap for master nodes\n  extraEnvVarsCM: ''\n"))
+        .before("templates/d.yaml", &from(".Values.extraEnvVarsConfigMap"))
+        .after("templates/d.yaml", &from("or .Values.master.extraEnvVarsCM .Values.extraEnvVarsCM"))
+        .user("extraEnvVarsConfigMap: b\n")
+        .without_documents();
+    let report = env.check();
+    let first = guess(&report, "extraEnvVarsConfigMap").expect("a guess");
+    assert_eq!(first.to.to_string(), "extraEnvVarsCM");
+}
+
+#[test]
 fn a_value_that_moves_into_a_subchart_is_found() {
     let monitor = |value: &str| {
         format!(
