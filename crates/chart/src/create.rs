@@ -16,6 +16,8 @@ use pintle_tree::LogLine;
 
 /// The placeholder for the chart name in scaffolds and starters.
 const PLACEHOLDER: &str = "<CHARTNAME>";
+/// The placeholder for the version of the image in Chart.yaml of scaffolds.
+const APP_VERSION: &str = "<APPVERSION>";
 /// The valid characters of a name, as the error shows them.
 const NAME_PATTERN: &str = "^[a-zA-Z0-9._-]+$";
 // Helm's `maxChartNameLength`.
@@ -40,6 +42,24 @@ const SCAFFOLD: [(&str, &str); 12] = [
         include_str!("../scaffold/templates/tests/test-connection.yaml"),
     ),
 ];
+
+/// What [`Scaffold::Complete`] has instead of files of [`SCAFFOLD`], and in addition.
+const COMPLETE: [(&str, &str); 8] = [
+    ("values.yaml", include_str!("../scaffold/complete/values.yaml")),
+    ("values.schema.json", include_str!("../scaffold/complete/values.schema.json")),
+    ("ci/autoscaling-values.yaml", include_str!("../scaffold/complete/ci/autoscaling-values.yaml")),
+    ("ci/ingress-values.yaml", include_str!("../scaffold/complete/ci/ingress-values.yaml")),
+    ("templates/deployment.yaml", include_str!("../scaffold/complete/templates/deployment.yaml")),
+    (
+        "templates/tests/test-connection.yaml",
+        include_str!("../scaffold/complete/templates/tests/test-connection.yaml"),
+    ),
+    ("tests/deployment_test.yaml", include_str!("../scaffold/complete/tests/deployment_test.yaml")),
+    ("tests/service_test.yaml", include_str!("../scaffold/complete/tests/service_test.yaml")),
+];
+
+/// Patterns of .helmignore in [`Scaffold::Complete`].
+const COMPLETE_IGNORED: &str = "\n# Unit tests\n/tests/\n";
 
 /// Chart.yaml of a new chart in the form of a Kubernetes object.
 const OBJECT_CHART_FILE: &str = include_str!("../scaffold/Chart.object.yaml");
@@ -66,18 +86,54 @@ impl Generation {
     }
 }
 
+/// What a new chart has besides templates and values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scaffold {
+    /// The files that Helm's `create` makes: settings of security and resources are left to the user.
+    Minimal,
+    /// Documented values with a schema, unit tests, values for checks in `ci/`, and pods that run without root and with
+    /// resources, so that nothing that checks charts has a warning.
+    #[default]
+    Complete,
+}
+
+impl Scaffold {
+    /// The files as they are shipped.
+    fn files(self) -> Vec<(&'static str, String)> {
+        let own = match self {
+            Scaffold::Minimal => &[][..],
+            Scaffold::Complete => &COMPLETE[..],
+        };
+        let kept = SCAFFOLD.iter().filter(|(path, _)| !own.iter().any(|(other, _)| other == path));
+        let mut files: Vec<_> = kept.chain(own).map(|(path, text)| (*path, (*text).to_owned())).collect();
+        if self == Scaffold::Complete {
+            let ignored = files.iter_mut().filter(|(path, _)| *path == ".helmignore");
+            ignored.for_each(|(_, text)| text.push_str(COMPLETE_IGNORED));
+        }
+        files
+    }
+
+    /// The version of the image that values.yaml names.
+    fn app_version(self) -> &'static str {
+        match self {
+            Scaffold::Minimal => "1.16.0",
+            Scaffold::Complete => "1.29.3",
+        }
+    }
+}
+
 /// Returns the files of a new chart called `name`.
-pub fn scaffold(name: &str, generation: Generation) -> Vec<File> {
-    let file = |(path, text): &(&str, &str)| {
-        let text = match *path {
+pub fn scaffold(name: &str, generation: Generation, scaffold: Scaffold) -> Vec<File> {
+    let file = |(path, text): (&'static str, String)| {
+        let text = match path {
             "Chart.yaml" if generation == Generation::Object => OBJECT_CHART_FILE.to_owned(),
             "Chart.yaml" => text.replacen(V2, generation.api_version(), 1),
-            _ => (*text).to_owned(),
+            _ => text,
         };
-        let text = text.replace(PLACEHOLDER, name);
-        File::new(*path, text.into_bytes())
+        let text = text.replace(PLACEHOLDER, name).replace(APP_VERSION, scaffold.app_version());
+        File::new(path, text.into_bytes())
     };
-    SCAFFOLD.iter().map(file).collect()
+    scaffold.files().into_iter().map(file).collect()
 }
 
 /// Creates the chart `name` in a folder of that name inside `folder`. Returns the path of the new folder. Files
@@ -88,6 +144,20 @@ pub fn scaffold(name: &str, generation: Generation) -> Vec<File> {
 pub fn create(
     name: &str,
     generation: Generation,
+    files: Scaffold,
+    folder: &Path,
+    report: &mut dyn FnMut(&Path),
+) -> Result<PathBuf> {
+    write_files(name, scaffold(name, generation, files), folder, report)
+}
+
+/// Writes the files of a new chart, as [`create`] does.
+///
+/// # Errors
+/// As those of [`create`].
+pub fn write_files(
+    name: &str,
+    files: Vec<File>,
     folder: &Path,
     report: &mut dyn FnMut(&Path),
 ) -> Result<PathBuf> {
@@ -104,7 +174,7 @@ pub fn create(
             chart.display()
         )));
     }
-    for file in scaffold(name, generation) {
+    for file in files {
         let path = chart.join(&file.name);
         if path.exists() {
             report(&path);
@@ -237,8 +307,10 @@ mod tests {
     fn a_new_chart_loads_and_names_itself_everywhere() {
         let folder = tempfile::tempdir().expect("a folder for the test");
         let mut existing = Vec::new();
-        let path = create("web", Generation::V2, folder.path(), &mut |path| existing.push(path.to_owned()))
-            .expect("can be made");
+        let path = create("web", Generation::V2, Scaffold::Minimal, folder.path(), &mut |path| {
+            existing.push(path.to_owned())
+        })
+        .expect("can be made");
         assert!(existing.is_empty());
         let chart = load_dir(&path, &mut Vec::new()).expect("a good chart");
         assert_eq!((chart.name(), chart.templates.len()), ("web", 9));
@@ -246,8 +318,10 @@ mod tests {
         let left = chart.raw.iter().filter(|file| String::from_utf8_lossy(&file.data).contains(PLACEHOLDER));
         assert_eq!(left.count(), 0);
 
-        create("web", Generation::V2, folder.path(), &mut |path| existing.push(path.to_owned()))
-            .expect("can be made again");
+        create("web", Generation::V2, Scaffold::Minimal, folder.path(), &mut |path| {
+            existing.push(path.to_owned())
+        })
+        .expect("can be made again");
         assert_eq!(existing.len(), 12);
         assert_eq!(existing[0], path.join("Chart.yaml"));
     }
@@ -255,7 +329,9 @@ mod tests {
     #[test]
     fn names_are_checked() {
         let error = |name: &str| {
-            create(name, Generation::V2, Path::new("/"), &mut |_| {}).expect_err("a bad name").to_string()
+            create(name, Generation::V2, Scaffold::Complete, Path::new("/"), &mut |_| {})
+                .expect_err("a bad name")
+                .to_string()
         };
         assert_eq!(error(""), "chart name must be between 1 and 250 characters");
         assert_eq!(error("a b"), "chart name must match the regular expression \"^[a-zA-Z0-9._-]+$\"");

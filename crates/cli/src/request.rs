@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pintle::ops::SensitivePath;
+use pintle::ops::{SensitivePath, SourceManifest};
 use pintle::plan::ConflictPolicy;
 use pintle::release::VersionRef;
 use pintle::render::KubeVersion;
@@ -97,12 +97,33 @@ const MAX_FILES: usize = 10_000;
 ///
 /// Files that cannot be read or are not manifests.
 pub(crate) fn lookup_objects(invocation: &Invocation<'_>) -> Result<LookupObjects, Failure> {
-    let mut texts = Vec::new();
-    for path in invocation.flags.list(names::LOOKUP_FROM) {
-        for file in manifests(Path::new(path)) {
+    let manifests = manifests(invocation, names::LOOKUP_FROM)?;
+    LookupObjects::read(manifests.iter().map(|manifest| manifest.text.as_slice()))
+        .map_err(|error| Failure::usage(format!("--lookup-from: {error}")))
+}
+
+/// The manifests that a flag names: files, directories, and `-` for standard input.
+///
+/// # Errors
+///
+/// Files that cannot be read.
+pub(crate) fn manifests(
+    invocation: &Invocation<'_>,
+    flag: Name<Vec<String>>,
+) -> Result<Vec<SourceManifest>, Failure> {
+    let mut found = Vec::new();
+    for path in invocation.flags.list(flag) {
+        if path == "-" {
+            let text = crate::read::standard_input()
+                .map_err(|error| Failure::usage(format!("cannot read standard input: {}", reason(&error))))?;
+            found.push(SourceManifest { name: "standard input".to_owned(), text });
+            continue;
+        }
+        for file in manifest_files(Path::new(path)) {
             let text = crate::read::file(&file, crate::read::MAX_STREAM).map_err(|error| {
                 let failure = Failure::usage(format!(
-                    "--lookup-from: cannot read {}: {}",
+                    "--{}: cannot read {}: {}",
+                    flag.text(),
                     file.display(),
                     reason(&error)
                 ));
@@ -111,15 +132,14 @@ pub(crate) fn lookup_objects(invocation: &Invocation<'_>) -> Result<LookupObject
                     None => failure,
                 }
             })?;
-            texts.push(text);
+            found.push(SourceManifest { name: file.display().to_string(), text });
         }
     }
-    LookupObjects::read(texts.iter().map(Vec::as_slice))
-        .map_err(|error| Failure::usage(format!("--lookup-from: {error}")))
+    Ok(found)
 }
 
 /// A file, or the YAML and JSON files of a directory, by name.
-fn manifests(path: &Path) -> Vec<PathBuf> {
+fn manifest_files(path: &Path) -> Vec<PathBuf> {
     if !path.is_dir() {
         return vec![path.to_owned()];
     }

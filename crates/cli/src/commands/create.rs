@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pintle::ops::{CreateRequest, Generation};
+use pintle::ops::{CreateFromRequest, CreateRequest, Generation, Scaffold};
 
 use crate::clock;
 use crate::command::{ArgCompletion, Command, Operands};
@@ -13,11 +13,12 @@ use crate::invocation::Invocation;
 use crate::path::{base, directory};
 use crate::personality::Personality;
 use crate::report::Reporting;
+use crate::request;
 use crate::scripts::{self, SCRIPTS};
 
 /// `create NAME`
 pub(crate) static COMMAND: Command =
-    Command { long: LONG, flags: &[FLAGS, FORCE, SCRIPTS], as_helm: Some(&AS_HELM), ..BASE };
+    Command { long: LONG, flags: &[FLAGS, OWN, SCRIPTS], as_helm: Some(&AS_HELM), ..BASE };
 
 /// The same under Helm's name, where existing files are always overwritten.
 static AS_HELM: Command = Command { long: HELM_LONG, flags: &[FLAGS, SCRIPTS], ..BASE };
@@ -36,12 +37,19 @@ const LONG: &str = "\
 Create a directory with a working chart to start from:
 
     NAME/
-    ├── .helmignore   patterns of files to leave out of archives
-    ├── Chart.yaml    the metadata of the chart
-    ├── values.yaml   the default values
-    ├── charts/       the dependencies of the chart
-    └── templates/    the templates of its objects
-        └── tests/    the templates of its tests
+    ├── .helmignore          patterns of files to leave out of archives
+    ├── Chart.yaml           the metadata of the chart
+    ├── values.yaml          the default values, documented
+    ├── values.schema.json   what values may be
+    ├── charts/              the dependencies of the chart
+    ├── ci/                  values for check, rehearse and ct
+    ├── templates/           the templates of its objects
+    │   └── tests/           the templates of what test runs in the cluster
+    └── tests/               unit tests, for unittest
+
+With --from, the chart is made from manifests, for example from `kubectl get deployment,service web -o yaml`: images,
+replicas, resources, ports, environment variables and settings become values, and what the server has added is left out.
+Its templates are rendered and compared with the manifests before anything is written.
 
 With --chart-api-version helm.sh/v3, Chart.yaml is written as a Kubernetes object of the kind Chart. Helm cannot read it.
 
@@ -74,7 +82,13 @@ static FLAGS: &[Flag] = &[
     Flag::switch(names::LUA, "include a script with lifecycle event handlers"),
 ];
 
-static FORCE: &[Flag] = &[Flag::switch(names::FORCE, "overwrite the files of a chart that exists already")];
+static OWN: &[Flag] = &[
+    Flag::switch(names::FORCE, "overwrite the files of a chart that exists already"),
+    Flag::list(
+        names::FROM_MANIFESTS,
+        "make the chart from manifests: files, directories, or - for standard input; may be repeated",
+    ),
+];
 
 /// The variable that enables Helm's experimental v3 charts.
 const V3_FEATURE_GATE: &str = "HELM_EXPERIMENTAL_CHART_V3";
@@ -83,6 +97,11 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let name = invocation.operand(0).to_owned();
     if invocation.personality == Personality::Pintle && !invocation.flags.on(names::FORCE) {
         refuse_existing(&name)?;
+    }
+    if invocation.personality == Personality::Pintle
+        && !invocation.flags.list(names::FROM_MANIFESTS).is_empty()
+    {
+        return from_manifests(invocation, &name);
     }
     invocation.ui.print(&format!("Creating {name}\n"))?;
     let generation = generation(invocation)?;
@@ -93,15 +112,52 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         now: clock::now(),
         scripts: invocation.flags.on(names::LUA),
         generation,
+        scaffold: match invocation.personality {
+            Personality::Helm => Scaffold::Minimal,
+            Personality::Pintle => Scaffold::Complete,
+        },
     };
     let session = scripts::offline_session(invocation)?;
     pintle::ops::create(&session, &request, &mut Reporting::new(invocation.ui))?;
     if invocation.personality == Personality::Pintle {
         let path = if name.contains('/') { name } else { format!("./{name}") };
         invocation.ui.note(&format!(
-            "next: `pintle template {path}` renders it, `pintle check {path}` checks it, and\n      `pintle install demo {path} \
-             --cluster embedded` tries it without a cluster"
+            "next: `pintle template {path}` renders it, `pintle check {path}` and `pintle unittest {path}` check it, and\n      \
+             `pintle install demo {path} --cluster embedded` tries it without a cluster"
         ));
+    }
+    Ok(())
+}
+
+/// `create NAME --from`
+fn from_manifests(invocation: &mut Invocation<'_>, name: &str) -> Result<(), Failure> {
+    for (flag, is_set) in [
+        (names::STARTER.text(), !invocation.flags.text(names::STARTER).is_empty()),
+        (names::LUA.text(), invocation.flags.on(names::LUA)),
+    ] {
+        if is_set {
+            return Err(Failure::usage(format!("--from and --{flag} cannot be used together")));
+        }
+    }
+    let request = CreateFromRequest {
+        folder: PathBuf::from(directory(name)),
+        name: base(name).to_owned(),
+        manifests: request::manifests(invocation, names::FROM_MANIFESTS)?,
+    };
+    let made = pintle::ops::create_from(&request)?;
+    let crds = match made.crds {
+        0 => String::new(),
+        1 => " and 1 CRD".to_owned(),
+        count => format!(" and {count} CRDs"),
+    };
+    let plural = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+    invocation.ui.print(&format!(
+        "Created {name} from {}{crds}, with {}; its templates render to the same objects\n",
+        plural(made.objects, "object"),
+        plural(made.values, "value"),
+    ))?;
+    for note in &made.notes {
+        invocation.ui.note(&format!("note: {note}"));
     }
     Ok(())
 }

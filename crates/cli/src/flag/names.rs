@@ -129,6 +129,8 @@ pub(crate) const FORCE_REPLACE: Name<bool> = Name::new("force-replace");
 pub(crate) const FORCE_UPDATE: Name<bool> = Name::new("force-update");
 pub(crate) const FREE: Name<bool> = Name::new("free");
 pub(crate) const FROM: Name<String> = Name::new("from");
+/// `--from` of `create`, which names manifests.
+pub(crate) const FROM_MANIFESTS: Name<Vec<String>> = Name::new("from");
 pub(crate) const FROM_CHART: Name<Vec<String>> = Name::new("from-chart");
 pub(crate) const FROM_LIST: Name<Vec<String>> = Name::new("from-list");
 pub(crate) const FROM_REGISTRY: Name<Vec<String>> = Name::new("from-registry");

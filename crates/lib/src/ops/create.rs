@@ -1,9 +1,12 @@
 //! `create`: create a new chart.
 
+mod extract;
+mod manifests;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use pintle_chart::create::Generation;
+use pintle_chart::create::{Generation, Scaffold};
 use pintle_chart::package::Times;
 use pintle_chart::{Chart, File, ext, write_below};
 use pintle_events::Event;
@@ -12,6 +15,8 @@ use pintle_tree::quote::quote;
 
 use crate::report::forward_log;
 use crate::{Error, OfflineSession, Reporter, Result, prepare};
+
+pub use manifests::{CreateFromRequest, CreatedFrom, SourceManifest, create_from};
 
 /// Placeholder for the name of the chart in starters.
 const PLACEHOLDER: &str = "<CHARTNAME>";
@@ -34,6 +39,8 @@ pub struct CreateRequest {
     pub scripts: bool,
     /// The chart API version of the scaffold.
     pub generation: Generation,
+    /// Which files the built-in scaffold has.
+    pub scaffold: Scaffold,
 }
 
 impl Default for CreateRequest {
@@ -52,6 +59,7 @@ impl CreateRequest {
             now: 0,
             scripts: false,
             generation: Generation::V2,
+            scaffold: Scaffold::Complete,
         }
     }
 }
@@ -95,9 +103,9 @@ pub fn create(
 
 /// Writes the chart without calling handlers.
 fn write_chart(request: &CreateRequest, reporter: &mut dyn Reporter) -> Result<PathBuf> {
-    let CreateRequest { folder, name, starter, now, scripts, generation } = request;
+    let CreateRequest { folder, name, starter, now, scripts, generation, scaffold } = request;
     let made = match starter {
-        None => pintle_chart::create::create(name, *generation, folder, &mut |path| {
+        None => pintle_chart::create::create(name, *generation, *scaffold, folder, &mut |path| {
             warn_about_overwriting(path, *generation, reporter);
         })?,
         Some(starter) => forward_log(reporter, |log| {
@@ -129,7 +137,8 @@ fn warn_about_overwriting(path: &Path, generation: Generation, reporter: &mut dy
 fn draft(request: &CreateRequest) -> Result<Chart> {
     let name = &request.name;
     let Some(starter) = &request.starter else {
-        return Ok(pintle_chart::load_files(pintle_chart::create::scaffold(name, request.generation))?);
+        let files = pintle_chart::create::scaffold(name, request.generation, request.scaffold);
+        return Ok(pintle_chart::load_files(files)?);
     };
     let mut chart = pintle_chart::load_any_version(starter, &mut Vec::new())?;
     chart.metadata.name.clone_from(name);

@@ -92,7 +92,7 @@ pub use attach::{AttachRequest, Attached, Attachments, attach_to_chart};
 pub use chart_input::ChartInput;
 #[cfg(feature = "embedded")]
 pub use check::{CheckRequest, CheckSubject, Checked, LoadedChart, check, check_loaded};
-pub use create::{CreateRequest, create};
+pub use create::{CreateFromRequest, CreateRequest, CreatedFrom, SourceManifest, create, create_from};
 #[cfg(feature = "cluster")]
 pub use diff::{
     DiffError, DiffRendering, DiffUpgradeRequest, DiffedManifests, ReusedValues, TakenOver, diff_upgrade,
@@ -140,7 +140,7 @@ pub use oci::{FetchedChart, PushRequest, fetch_oci_chart, push_oci_chart};
 pub use package::{PackageRequest, package};
 #[cfg(feature = "cluster")]
 pub use page::{PageRequest, ReleasePage, list_page};
-pub use pintle_chart::create::Generation;
+pub use pintle_chart::create::{Generation, Scaffold};
 #[cfg(feature = "cluster")]
 pub use plan::{
     AppliedPlan, DeferredHandlers, Moved, Operation, PlanFile, PlanKey, PlanRequest, Planned, PlannedAction,

@@ -11,7 +11,7 @@ const WIDTH: usize = 240;
 /// has every finding and object.
 pub(in crate::commands) fn text(report: &Rehearsal, verbose: bool) -> String {
     let mut out = format!(
-        "Rehearsal of {} in namespace {} on Kubernetes {}\n",
+        "Release {} in namespace {} on the embedded Kubernetes {}\n",
         report.release, report.namespace, report.kube_version
     );
     let mut budget = if verbose { usize::MAX } else { MAX_FINDINGS };
