@@ -123,7 +123,7 @@ pub(crate) fn manifests(
             let text = crate::read::file(&file, crate::read::MAX_STREAM).map_err(|error| {
                 let failure = Failure::usage(format!(
                     "--{}: cannot read {}: {}",
-                    flag.text(),
+                    flag.as_str(),
                     file.display(),
                     reason(&error)
                 ));

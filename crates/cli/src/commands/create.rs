@@ -132,8 +132,8 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
 /// `create NAME --from`
 fn from_manifests(invocation: &mut Invocation<'_>, name: &str) -> Result<(), Failure> {
     for (flag, is_set) in [
-        (names::STARTER.text(), !invocation.flags.text(names::STARTER).is_empty()),
-        (names::LUA.text(), invocation.flags.on(names::LUA)),
+        (names::STARTER.as_str(), !invocation.flags.text(names::STARTER).is_empty()),
+        (names::LUA.as_str(), invocation.flags.on(names::LUA)),
     ] {
         if is_set {
             return Err(Failure::usage(format!("--from and --{flag} cannot be used together")));
