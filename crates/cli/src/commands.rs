@@ -32,6 +32,7 @@ pub(crate) mod package;
 pub(crate) mod plan;
 pub(crate) mod plugin;
 pub(crate) mod post_render;
+pub(crate) mod preview;
 pub(crate) mod pull;
 pub(crate) mod push;
 pub(crate) mod reference;
@@ -101,6 +102,7 @@ pub(crate) static ROOT: Command = Command {
         &plan::COMMAND,
         &plugin::COMMAND,
         &post_render::COMMAND,
+        &preview::COMMAND,
         &pull::COMMAND,
         &push::COMMAND,
         &registry::COMMAND,

@@ -13,6 +13,7 @@
 //!
 //! Time and output of each call are limited as those of plugins are.
 
+pub(crate) mod snapshot;
 pub(crate) mod tree;
 
 use std::cell::RefCell;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pintle::registry::address::AddressCheck;
 use pintle::registry::{self, Client, Login, Settings};
 use pintle::repo::{Credentials, Registries, key_pair_problem};
 use pintle_tree::quote::quote;
@@ -97,12 +98,22 @@ pub(crate) fn check_tls_flags(invocation: &Invocation<'_>) -> Result<(), Failure
 
 /// The registries that charts come from. Invalid flags are reported only when a chart is fetched from a registry.
 pub(crate) fn registries(invocation: &Invocation<'_>) -> Registries {
+    registries_at(invocation, None)
+}
+
+/// The same, at addresses that pass a check.
+pub(crate) fn registries_within(invocation: &Invocation<'_>, addresses: AddressCheck) -> Registries {
+    registries_at(invocation, Some(addresses))
+}
+
+fn registries_at(invocation: &Invocation<'_>, addresses: Option<AddressCheck>) -> Registries {
     let personality = invocation.personality;
     let unusable = move |failure: Failure| {
         let own = failure.own.clone().filter(|_| personality == Personality::Pintle);
         pintle::repo::Error::Input(own.unwrap_or_else(|| failure.text.clone()))
     };
     let settings = chart_settings(invocation).map_err(unusable);
+    let settings = settings.map(|settings| Settings { addresses, ..settings });
     Registries::new(move |credentials| {
         let mut settings = settings.clone()?;
         if credentials == Credentials::Stored {

@@ -93,6 +93,7 @@
 //! | `embedded` | the embedded cluster and rehearsals |
 //! | `images` | finding images in charts and pointing them at another registry |
 //! | `lua` | scripts of charts; without it they are ignored |
+//! | `preview` | what a change of a git repository means for the objects of its clusters |
 //! | `registry` | charts and images in registries and repositories, and signatures |
 //! | `sql` | releases in PostgreSQL |
 //! | `docs` | READMEs of charts from the comments in their values |
@@ -189,6 +190,8 @@ pub use pintle_diff as diff;
 pub use pintle_docs as docs;
 pub use pintle_events as events;
 pub use pintle_hooks as hooks;
+#[cfg(feature = "preview")]
+pub use pintle_gitops as gitops;
 #[cfg(feature = "images")]
 pub use pintle_images as images;
 #[cfg(feature = "lua")]

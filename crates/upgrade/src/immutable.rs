@@ -58,7 +58,7 @@ fn rule(kind: &str) -> Option<Rule> {
 }
 
 /// The immutable fields that differ between two versions of an object.
-pub(crate) fn changes(name: &str, old: &Object, new: &Object) -> Vec<Finding> {
+pub fn changes(name: &str, old: &Object, new: &Object) -> Vec<Finding> {
     let mut fields = match rule(new.kind()) {
         Some(Rule::Fields(fields)) => {
             let differs = |field: &&&[&str]| differs(old.at(field), new.at(field), new.kind(), field);

@@ -33,5 +33,6 @@ mod values;
 pub use check::{Request, check};
 pub use edit::migrate;
 pub use error::Error;
+pub use immutable::changes as immutable_changes;
 pub use moves::migrated;
 pub use report::{ChartName, Finding, FindingKind, Rename, Report, Severity, Verdict};

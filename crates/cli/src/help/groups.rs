@@ -23,7 +23,7 @@ pub(super) const GROUPS: &[(&str, &[&str])] = &[
         ],
     ),
     ("Releases", &["status", "history", "get", "rollback", "test", "drift", "adopt", "unlock"]),
-    ("See before", &["template", "plan", "apply", "diff", "upgrade-check", "rehearse", "hooks"]),
+    ("See before", &["template", "plan", "apply", "diff", "upgrade-check", "preview", "rehearse", "hooks"]),
     ("Chart authors", &["lint", "check", "lsp", "unittest", "ct", "schema", "docs", "lua", "post-render"]),
     ("Clusters", &["cluster", "init", "controller", "request"]),
     ("Administration", &["doctor", "plugin", "completion", "env", "self", "version"]),

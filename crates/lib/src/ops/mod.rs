@@ -51,6 +51,8 @@ mod package;
 mod page;
 #[cfg(feature = "cluster")]
 mod plan;
+#[cfg(feature = "preview")]
+mod preview;
 #[cfg(feature = "registry")]
 mod provenance;
 #[cfg(feature = "registry")]
@@ -146,6 +148,12 @@ pub use plan::{
     AppliedPlan, DeferredHandlers, Moved, Operation, PlanFile, PlanKey, PlanRequest, Planned, PlannedAction,
     PlannedChange, PlannedObject, PlannedRelease, ReleasePlan, SavedPlan, SensitivePath, apply_plan, plan,
     plan_all,
+};
+#[cfg(feature = "preview")]
+pub use preview::{
+    AppChange, AppStatus, Cause, CauseKind, ChartFetcher, CheckFinding, Danger, DangerKind, FetchedArchive, FieldChange,
+    ObjectChange, ObjectChangeKind, PreviewReport, PreviewRequest, RemoteCharts, UpgradeNote, host_of, preview,
+    preview_list,
 };
 #[cfg(feature = "registry")]
 pub use provenance::text_to_sign;
