@@ -1,13 +1,14 @@
 //! Builds kustomizations of a checkout, for comparing them with those of the real program.
 //!
-//! `build ROOT FOLDER` prints what `kustomize build ROOT/FOLDER` prints. `build ROOT` reads folders from standard input,
-//! writes the output of the first to `OUT/0.yaml` or its error to `OUT/0.err`, and so on; `OUT` is the second argument.
+//! `build ROOT FOLDER` prints what `kustomize build ROOT/FOLDER` prints. `build ROOT /OUT` reads folders from standard
+//! input, writes the output of the first to `/OUT/0.yaml` or its error to `/OUT/0.err`, and so on. With a further argument,
+//! `unrestricted`, files may be anywhere in the root.
 
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pintle_kustomize::{Entry, Files, Options};
+use pintle_kustomize::{Entry, Files, LoadRestrictions, Options};
 
 /// The files below a folder. Links are followed as long as they stay inside.
 struct Disk(PathBuf);
@@ -43,11 +44,14 @@ impl Files for Disk {
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let disk = Disk(Path::new(&arguments[0]).canonicalize().expect("the root exists"));
+    let unrestricted = arguments.iter().any(|word| word == "unrestricted");
+    let load_restrictions = if unrestricted { LoadRestrictions::None } else { LoadRestrictions::RootOnly };
+    let options = Options { load_restrictions, ..Options::default() };
     let built = |folder: &str| {
-        let build = pintle_kustomize::build(&disk, folder, &Options::default());
+        let build = pintle_kustomize::build(&disk, folder, &options);
         build.and_then(|build| build.to_yaml()).map_err(|error| error.to_string())
     };
-    if arguments.len() == 2 && !Path::new(&arguments[1]).is_absolute() {
+    if !Path::new(&arguments[1]).is_absolute() {
         match built(&arguments[1]) {
             Ok(text) => std::io::stdout().write_all(&text).expect("standard output is open"),
             Err(error) => {

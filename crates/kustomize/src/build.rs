@@ -259,7 +259,7 @@ fn add_resource(
         return add_remote(context, location, path, helm_namespace, accumulator);
     }
     if let Some(loaded) = context.find(location, path)? {
-        let objects = stream::read_objects(&loaded.file, &loaded.text, None).map_err(|problem| problem.error)?;
+        let objects = stream::read_objects(&loaded.file, &loaded.text, None)?;
         return accumulator.append(context, objects);
     }
     let inner = enter(context, location, path)?;
@@ -310,7 +310,7 @@ fn add_remote(
     let inner = location.enter(repository, path.clone()).map_err(Error::new)?;
     context.enter(inner.depth())?;
     if let Some(loaded) = context.read_at(&inner, &path)? {
-        let objects = stream::read_objects(&loaded.file, &loaded.text, None).map_err(|problem| problem.error)?;
+        let objects = stream::read_objects(&loaded.file, &loaded.text, None)?;
         return accumulator.append(context, objects);
     }
     let objects = accumulate_folder(context, &inner, helm_namespace)?;
@@ -369,7 +369,7 @@ fn add_charts(
         };
         let text = renderer.render(&chart).map_err(|error| at(Error::new(error)))?;
         let objects = stream::read_objects(&place.file, &Arc::from(text), Some(place.line));
-        for mut object in objects.map_err(|problem| problem.error)? {
+        for mut object in objects? {
             object.from_helm = true;
             generators::absorb(&mut accumulator.resources, object)?;
         }

@@ -91,11 +91,6 @@ impl Id {
     pub(crate) fn key(&self) -> Key {
         (self.gvk.clone(), self.name.clone(), self.effective_namespace())
     }
-
-    pub(crate) fn text(&self) -> String {
-        let or = |text: &Str, none: &str| if text.is_empty() { none.to_owned() } else { text.to_string() };
-        format!("{}/{}.{}", self.gvk.text(), or(&self.name, "[noName]"), or(&self.namespace, "[noNs]"))
-    }
 }
 
 /// `Kind/name`, and the namespace if there is one: how errors name an object.

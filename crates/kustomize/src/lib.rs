@@ -120,7 +120,7 @@ pub fn transform(
 /// When the text is not YAML, or a document is no object.
 pub fn read_objects(file: &str, text: &[u8]) -> Result<Vec<Object>, Error> {
     let resources = stream::read_objects(&Arc::from(file), &Arc::from(text), None);
-    resources.map_err(|problem| problem.error)?.into_iter().map(Resource::finish).collect()
+    resources?.into_iter().map(Resource::finish).collect()
 }
 
 /// The path, the content and the parsed form of the kustomization in a folder; `None` if it has none.

@@ -474,8 +474,8 @@ mod tests {
 
     #[test]
     fn patched_items_come_first_and_null_removes() {
-        let text = merged(POD, "{spec: {containers: [{name: b, image: y}], extra: null}}");
-        assert!(text.ends_with("  - image: y\n    name: b\n  - image: x\n    name: a\n"), "{text}");
+        let text = merged(POD, "{spec: {containers: [{name: b, image: z}], extra: null}}");
+        assert!(text.ends_with("  - image: z\n    name: b\n  - image: x\n    name: a\n"), "{text}");
     }
 
     #[test]

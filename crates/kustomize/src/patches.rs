@@ -42,7 +42,7 @@ pub(crate) fn apply_strategic(
             Ok(found) => patches.extend(found.into_iter().map(|patch| (patch, &item.place))),
             Err(_) => {
                 let loaded = context.load(location, item.text.trim_end(), &item.place)?;
-                let found = stream::read_objects(&loaded.file, &loaded.text, None).map_err(|problem| problem.error)?;
+                let found = stream::read_objects(&loaded.file, &loaded.text, None)?;
                 patches.extend(found.into_iter().map(|patch| (patch, &item.place)));
             }
         }
@@ -77,9 +77,9 @@ fn apply_entry(
     match (strategic, json) {
         (Err(problem), None) => Err(Error::new(format!(
             "the patch is neither a strategic merge patch nor a JSON patch: {}",
-            problem.error.message()
+            problem.message()
         ))
-        .at(&text.loaded.file, problem.error.line())),
+        .at(&text.loaded.file, problem.line())),
         (Ok(patches), _) => merge_all(context, entry, patches, resources),
         (Err(_), Some(node)) => {
             let operations = json_patch::parse(&node).map_err(Error::new)?;

@@ -239,13 +239,50 @@ fn date(text: &str) -> Option<String> {
 
 /// Reads the first document of a text.
 pub(crate) fn read(text: &[u8]) -> Result<Value, pintle_yaml::Error> {
-    let mut reader = Reader::default();
+    let mut reader = Reader { text, ..Reader::default() };
     pintle_yaml::read_version_3(text, &mut reader)
+}
+
+/// A folded block as it is after kustomize has written it and read it again: lines that are indented more than the block
+/// get another line break before them.
+fn refolded(text: &str) -> String {
+    let begins_blank = text.trim_start_matches('\n').starts_with([' ', '\t', '\n']) || text.trim_matches('\n').is_empty();
+    if begins_blank {
+        return text.to_owned();
+    }
+    let mut refolded = String::with_capacity(text.len() + 8);
+    let mut lines = text.split('\n').peekable();
+    while let Some(line) = lines.next() {
+        refolded.push_str(line);
+        if lines.peek().is_none() {
+            break;
+        }
+        refolded.push('\n');
+        let mut breaks = 1;
+        while lines.peek() == Some(&"") {
+            lines.next();
+            if lines.peek().is_none() {
+                break;
+            }
+            breaks += 1;
+            refolded.push('\n');
+        }
+        let indented = |line: &str| line.starts_with([' ', '\t']);
+        let at_end = lines.peek().is_none();
+        // The break that separates lines in a folded block is only dropped between lines that are not indented.
+        if !line.is_empty() && !indented(line) && (lines.peek().is_some_and(|next| indented(next)) || (at_end && breaks > 1)) {
+            refolded.push('\n');
+        }
+    }
+    refolded
 }
 
 /// Builds a tree from the events of the YAML reader.
 #[derive(Default)]
-struct Reader {
+struct Reader<'t> {
+    text: &'t [u8],
+    quoted: bool,
+    folded: bool,
     nodes: Vec<Value>,
     keys: Vec<Str>,
     open: Vec<(usize, usize)>,
@@ -254,9 +291,10 @@ struct Reader {
     made: usize,
 }
 
-impl Reader {
+impl Reader<'_> {
     fn push(&mut self, value: Value) {
         self.plain = None;
+        (self.quoted, self.folded) = (false, false);
         self.made += 1;
         // What is too deep or too much is left out, and the document refused by its size afterwards.
         if self.open.len() <= DEPTH && self.made <= NODES {
@@ -278,13 +316,13 @@ impl Reader {
     }
 }
 
-impl Builder for Reader {
+impl Builder for Reader<'_> {
     type Node = Value;
 
     const VERSION_3: bool = true;
 
     fn reset(&mut self) {
-        *self = Reader::default();
+        *self = Reader { text: self.text, ..Reader::default() };
     }
 
     fn plain(&mut self, text: &[u8]) {
@@ -296,7 +334,7 @@ impl Builder for Reader {
     }
 
     fn nil(&mut self) {
-        self.scalar(Tag::Null, || "null".to_owned());
+        self.scalar(Tag::Null, String::new);
     }
 
     fn bool(&mut self, value: bool) {
@@ -316,9 +354,12 @@ impl Builder for Reader {
     }
 
     fn str(&mut self, text: &[u8]) {
-        let plain = self.plain.as_ref().is_some_and(|plain| plain.as_bytes() == text);
-        let tag = if plain { Tag::Plain } else { Tag::Quoted };
-        self.push(Value::Scalar(Scalar { text: Str::new(text), tag }));
+        let tag = if self.quoted { Tag::Quoted } else { Tag::Plain };
+        let text = match std::str::from_utf8(text).ok().filter(|_| self.folded) {
+            Some(text) => refolded(text).into(),
+            None => Str::new(text),
+        };
+        self.push(Value::Scalar(Scalar { text, tag }));
     }
 
     fn begin_list(&mut self) {
@@ -335,8 +376,22 @@ impl Builder for Reader {
         self.open.push((self.nodes.len(), self.keys.len()));
     }
 
+    fn quoted(&mut self) {
+        self.quoted = true;
+    }
+
+    fn scalar_at(&mut self, start: usize, _: usize, _: bool) {
+        self.quoted = matches!(self.text.get(start), Some(b'"' | b'\''));
+    }
+
+    fn block_at(&mut self, start: usize, _: usize, _: usize) {
+        self.quoted = true;
+        self.folded = self.text.get(start) == Some(&b'>');
+    }
+
     fn key(&mut self, key: &[u8]) {
         self.plain = None;
+        (self.quoted, self.folded) = (false, false);
         self.keys.push(Str::new(key));
     }
 
@@ -358,7 +413,7 @@ mod tests {
 
     #[test]
     fn scalars_keep_their_text_and_have_the_meaning_of_go_yaml_3() {
-        let value = read(b"{a: 1.10, b: yes, c: 0755, d: '12', e: ~, f: 2024-02-29, g: 2024-02-30}").expect("YAML");
+        let value = read(b"{a: 1.10, b: yes, c: 0755, d: '12', e: ~, f: 2024-02-29, g: 2024-02-30, h: '2024-02-29'}").expect("YAML");
         assert_eq!(value.get("a").map(Value::text), Some("1.10".into()));
         let node = value.to_node().expect("JSON");
         let expected = [
@@ -369,6 +424,7 @@ mod tests {
             ("e", Node::Nil),
             ("f", "2024-02-29T00:00:00Z".into()),
             ("g", "2024-02-30".into()),
+            ("h", "2024-02-29".into()),
         ];
         for (key, wanted) in expected {
             assert_eq!(node.get(key), Some(&wanted), "{key}");
@@ -380,6 +436,14 @@ mod tests {
         let deep = format!("{}{}", "[".repeat(5_000), "]".repeat(5_000));
         assert!(read(deep.as_bytes()).is_ok());
         assert!(read(b"a: 1\na: 2\n").is_err());
+    }
+
+    #[test]
+    fn indented_lines_of_a_folded_block_get_another_break() {
+        let text = |yaml: &str| read(yaml.as_bytes()).expect("YAML").get("a").map(Value::text);
+        assert_eq!(text("a: >-\n  b\n    c\n  d\n"), Some("b\n\n  c\nd".into()));
+        assert_eq!(text("a: |-\n  b\n    c\n  d\n"), Some("b\n  c\nd".into()));
+        assert_eq!(text("a: >\n  b\n  c\n"), Some("b c\n".into()));
     }
 
     #[test]
