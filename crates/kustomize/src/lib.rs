@@ -27,18 +27,44 @@
 //! # Ok::<(), pintle_kustomize::Error>(())
 //! ```
 
+mod build;
+mod config;
+mod context;
+mod crds;
+mod difference;
 mod error;
+mod fields;
 mod files;
+mod generators;
+mod id;
+mod json_patch;
+mod kustomization;
+mod merge;
+mod names;
 mod object;
 mod options;
+mod patches;
+mod replacements;
+mod resource;
+mod schema;
+mod select;
 mod source;
+mod stream;
+mod transformers;
+mod value;
 
 pub use error::Error;
 pub use files::{Entry, Files, MemoryFiles};
 pub use object::{Build, Change, ChangeKind, Object, Place};
-pub use options::{HelmChart, HelmCharts, Limits, LoadRestrictions, Options, Remote, RemoteBase};
+pub use options::{HelmChart, HelmCharts, Limits, LoadRestrictions, Options, Order, Remote, RemoteBase};
+
+use std::sync::Arc;
 
 use pintle_tree::Node;
+
+use context::{Context, Location};
+use kustomization::Kustomization;
+use resource::Resource;
 
 /// The names that a kustomization file may have.
 pub const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
@@ -48,15 +74,15 @@ pub const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "K
 /// # Errors
 /// What kustomize does not build, what this crate refuses, and builds that exceed the limits.
 pub fn build(files: &dyn Files, folder: &str, options: &Options<'_>) -> Result<Build, Error> {
-    let _ = (files, folder, options);
-    Err(Error::new("building is not written yet"))
+    let location = Location::root(files, clean(folder)?);
+    build::build(Context::new(options), &location, None, Vec::new())
 }
 
 /// Builds a folder with a kustomization in memory in place of the file there, if there is one. Its paths are relative to the
 /// folder; `file` names it in errors and origins.
 ///
 /// # Errors
-/// As [`build`].
+/// As [`build()`].
 pub fn build_with(
     files: &dyn Files,
     folder: &str,
@@ -64,23 +90,28 @@ pub fn build_with(
     kustomization: &[u8],
     options: &Options<'_>,
 ) -> Result<Build, Error> {
-    let _ = (files, folder, file, kustomization, options);
-    Err(Error::new("building is not written yet"))
+    let kustomization = Kustomization::parse(&Arc::from(file), &Arc::from(kustomization))?;
+    let location = Location::root(files, clean(folder)?);
+    build::build(Context::new(options), &location, Some(kustomization), Vec::new())
 }
 
 /// Applies a kustomization without files to objects, as if they were its resources. Origins and changes of the objects
-/// are kept.
+/// are kept, and so is their order.
 ///
 /// # Errors
-/// As [`build`].
+/// As [`build()`].
 pub fn transform(
     objects: Vec<Object>,
     file: &str,
     kustomization: &[u8],
     options: &Options<'_>,
 ) -> Result<Build, Error> {
-    let _ = (objects, file, kustomization, options);
-    Err(Error::new("building is not written yet"))
+    let kustomization = Kustomization::parse(&Arc::from(file), &Arc::from(kustomization))?;
+    let files = MemoryFiles::default();
+    let location = Location::root(&files, String::new());
+    let resources = objects.into_iter().map(build::resource_of).collect();
+    let options = Options { order: Order::AsNamed, ..*options };
+    build::build(Context::new(&options), &location, Some(kustomization), resources)
 }
 
 /// The objects of a manifest, for [`transform`]: a stream of YAML documents, in which lists of objects are expanded.
@@ -88,17 +119,26 @@ pub fn transform(
 /// # Errors
 /// When the text is not YAML, or a document is no object.
 pub fn read_objects(file: &str, text: &[u8]) -> Result<Vec<Object>, Error> {
-    let _ = (file, text);
-    Err(Error::new("building is not written yet"))
+    let resources = stream::read_objects(&Arc::from(file), &Arc::from(text), None);
+    resources?.into_iter().map(Resource::finish).collect()
 }
 
-/// The file name, content and parsed form of the kustomization in a folder; `None` if it has none.
+/// The path, the content and the parsed form of the kustomization in a folder; `None` if it has none.
 ///
 /// # Errors
 /// When there are several, or it cannot be read.
-pub fn find_kustomization(files: &dyn Files, folder: &str) -> Result<Option<(String, Node)>, Error> {
-    let _ = (files, folder);
-    Err(Error::new("building is not written yet"))
+pub fn find_kustomization(files: &dyn Files, folder: &str) -> Result<Option<(String, Arc<[u8]>, Node)>, Error> {
+    let options = Options::default();
+    let found = build::find_file(&Context::new(&options), &Location::root(files, clean(folder)?))?;
+    let Some(found) = found else { return Ok(None) };
+    let node = pintle_yaml::read_exact(&found.text)
+        .map_err(|error| Error::new(error.to_string()).at(&found.file, error.line()))?;
+    Ok(Some((found.file.to_string(), found.text, node)))
+}
+
+/// A folder as paths are written here.
+fn clean(folder: &str) -> Result<String, Error> {
+    files::join("", folder).ok_or_else(|| context::leaves(folder))
 }
 
 impl Build {

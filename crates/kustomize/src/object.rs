@@ -81,7 +81,7 @@ impl Object {
     /// The line of a field in the file that the object came from; of a field that is not there, that of the nearest one
     /// around it.
     pub fn line_of(&self, path: &ValuePath) -> Place {
-        let line = self.source.as_ref().and_then(|source| source.line_of(path));
+        let line = self.source.as_ref().map(|source| source.line_of(path));
         Place { file: self.origin.file.clone(), line: line.unwrap_or(self.origin.line) }
     }
 }

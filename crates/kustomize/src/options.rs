@@ -16,6 +16,16 @@ pub enum LoadRestrictions {
     None,
 }
 
+/// The order of the objects, unless the kustomization has `sortOptions`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// By kind, as `kustomize build`.
+    #[default]
+    ByKind,
+    /// As they are named, as Flux.
+    AsNamed,
+}
+
 /// The bounds of one build. A build that exceeds one fails with an error that names it.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -96,6 +106,8 @@ pub trait Remote {
 pub struct Options<'o> {
     /// Which files may be named.
     pub load_restrictions: LoadRestrictions,
+    /// The order of the objects.
+    pub order: Order,
     /// What renders `helmCharts`; without it they are an error.
     pub helm: Option<&'o dyn HelmCharts>,
     /// Where remote bases are found; without it they are an error.

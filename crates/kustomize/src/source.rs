@@ -1,9 +1,13 @@
 //! Texts that objects, patches and kustomizations came from, and the lines of their fields.
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use pintle_tree::ValuePath;
-use pintle_yaml::outline::Outline;
+use pintle_tree::{Segment, Str, ValuePath, with_stack};
+use pintle_yaml::outline::{NodeRef, Outline};
+
+/// How deep lines are looked for.
+const DEPTH: usize = 400;
 
 /// A document of a file.
 #[derive(Debug)]
@@ -11,26 +15,40 @@ pub(crate) struct Document {
     pub(crate) file: Arc<str>,
     text: Arc<[u8]>,
     /// Where the document is in the text.
-    range: std::ops::Range<usize>,
-    /// The number of line breaks before it, found when first asked for.
-    before: OnceLock<usize>,
+    range: Range<usize>,
+    /// Where its fields are, found when first asked for.
+    fields: OnceLock<Field>,
     /// What the path has to begin with: an item of a `List`.
     inside: Option<ValuePath>,
+    /// The line of everything, for texts that are inside of a scalar of another file.
+    fixed: Option<usize>,
+}
+
+/// A field with those in it.
+#[derive(Clone, Debug, Default)]
+struct Field {
+    line: usize,
+    entries: Vec<(Str, Field)>,
+    items: Vec<Field>,
 }
 
 impl Document {
-    pub(crate) fn new(file: Arc<str>, text: Arc<[u8]>, range: std::ops::Range<usize>) -> Self {
-        Document { file, text, range, before: OnceLock::new(), inside: None }
+    pub(crate) fn new(file: Arc<str>, text: Arc<[u8]>, range: Range<usize>) -> Self {
+        Document { file, text, range, fields: OnceLock::new(), inside: None, fixed: None }
     }
 
-    /// The document as the text around one of its nodes.
+    /// A text that is inside of a file, at a line.
+    pub(crate) fn fixed(file: Arc<str>, line: usize) -> Self {
+        Document { fixed: Some(line), ..Document::new(file, Arc::from([]), 0..0) }
+    }
+
+    /// The document seen from one of its nodes.
     pub(crate) fn inside(&self, path: ValuePath) -> Self {
         Document {
-            file: self.file.clone(),
-            text: self.text.clone(),
-            range: self.range.clone(),
-            before: self.before.clone(),
+            fields: self.fields.clone(),
             inside: Some(path),
+            fixed: self.fixed,
+            ..Document::new(self.file.clone(), self.text.clone(), self.range.clone())
         }
     }
 
@@ -39,13 +57,16 @@ impl Document {
     }
 
     fn lines_before(&self) -> usize {
-        *self.before.get_or_init(|| self.text[..self.range.start].iter().filter(|&&byte| byte == b'\n').count())
+        self.text[..self.range.start].iter().filter(|&&byte| byte == b'\n').count()
     }
 
     /// The line of the first content of the document.
     pub(crate) fn first_line(&self) -> usize {
-        if let Some(line) = self.inside.as_ref().and_then(|_| self.line_of(&ValuePath::root())) {
+        if let Some(line) = self.fixed {
             return line;
+        }
+        if self.inside.is_some() {
+            return self.line_of(&ValuePath::root());
         }
         let blank = |line: &&[u8]| {
             let line = line.trim_ascii();
@@ -56,20 +77,63 @@ impl Document {
     }
 
     /// The line of a field, or of the nearest one around it.
-    pub(crate) fn line_of(&self, path: &ValuePath) -> Option<usize> {
-        let outline = Outline::read_version_3(self.bytes()).ok()?;
-        let mut path = match &self.inside {
-            Some(base) => path.segments().iter().fold(base.clone(), |path, segment| path.with(segment.clone())),
-            None => path.clone(),
-        };
-        loop {
-            if path.segments().is_empty() {
-                return None;
-            }
-            if let Some(line) = outline.line_of(&path) {
-                return Some(self.lines_before() + line);
-            }
-            path = path.parent()?;
+    pub(crate) fn line_of(&self, path: &ValuePath) -> usize {
+        if let Some(line) = self.fixed {
+            return line;
         }
+        let mut field = self.fields.get_or_init(|| self.find_fields());
+        let inside = self.inside.iter().flat_map(ValuePath::segments);
+        for segment in inside.chain(path.segments()) {
+            let next = match segment {
+                Segment::Key(key) => field.entries.iter().rfind(|(name, _)| name == key).map(|(_, field)| field),
+                Segment::Index(index) => field.items.get(*index),
+            };
+            let Some(next) = next else { break };
+            field = next;
+        }
+        field.line
+    }
+
+    fn find_fields(&self) -> Field {
+        let before = self.lines_before();
+        let bytes = self.bytes();
+        let breaks: Vec<usize> =
+            bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at).collect();
+        let line_at = |offset: usize| before + 1 + breaks.partition_point(|&at| at < offset);
+        let outline = Outline::read_version_3(bytes).ok();
+        let root = outline.as_ref().and_then(|outline| outline.roots().next());
+        root.map(|root| field_of(root, root.range().start, &line_at, 0)).unwrap_or_default()
+    }
+}
+
+fn field_of(node: NodeRef<'_>, start: usize, line_at: &dyn Fn(usize) -> usize, depth: usize) -> Field {
+    let mut field = Field { line: line_at(start), ..Field::default() };
+    // What is behind an alias is elsewhere, and may be huge.
+    if depth >= DEPTH || node.target().range() != node.range() {
+        return field;
+    }
+    for entry in node.entries() {
+        let Some(key) = entry.key.key() else { continue };
+        let at = entry.key.range().start;
+        field.entries.push((Str::new(&*key), with_stack(|| field_of(entry.value, at, line_at, depth + 1))));
+    }
+    for item in node.items() {
+        field.items.push(with_stack(|| field_of(item, item.range().start, line_at, depth + 1)));
+    }
+    field
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_those_of_the_file_whatever_document_it_is() {
+        let text: Arc<[u8]> = Arc::from(&b"a: 1\n---\n# x\nb:\n- c: 1\n  d: 2\n"[..]);
+        let document = Document::new("f".into(), text, 9..29);
+        assert_eq!(document.first_line(), 4);
+        assert_eq!(document.line_of(&"b[0].d".parse().expect("a path")), 6);
+        assert_eq!(document.line_of(&"b[0].d.e".parse().expect("a path")), 6);
+        assert_eq!(document.inside("b[0]".parse().expect("a path")).first_line(), 5);
     }
 }

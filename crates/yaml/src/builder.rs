@@ -21,6 +21,8 @@ pub trait Builder {
     fn reset(&mut self);
     /// Receives the text of a plain scalar before its value.
     fn plain(&mut self, _text: &[u8]) {}
+    /// Called by the full reader before the value of a scalar that is written in quotes or as a block.
+    fn quoted(&mut self) {}
     /// Whether a duplicate key was received, if the builder detects them.
     fn has_duplicates(&self) -> bool {
         false

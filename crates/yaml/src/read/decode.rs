@@ -291,6 +291,9 @@ impl<'d, B: Builder> Decoder<'d, B> {
     fn scalar(&mut self, index: usize) -> Result<(), Failure> {
         let (text, tagged) = self.typed(index)?;
         self.budget.spend_text(text.len())?;
+        if matches!(self.document.items[index].shape, Shape::Scalar { tag: None, implicit: false, .. }) {
+            self.builder.quoted();
+        }
         self.builder.plain(text);
         match tagged {
             Tagged::Bytes(bytes) => self.builder.str(&bytes),
