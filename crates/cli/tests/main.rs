@@ -51,6 +51,7 @@ mod pipe;
 mod plan;
 mod plugins;
 mod post_render;
+mod preview;
 mod record_labels;
 mod reference;
 #[path = "../../registry/tests/support/mod.rs"]

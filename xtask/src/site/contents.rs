@@ -54,6 +54,7 @@ pub(super) const SECTIONS: &[Section] = &[
         title: "Operate releases",
         sources: &[
             One("docs/guide/diff.md"),
+            One("docs/guide/preview.md"),
             One("docs/guide/upgrade-check.md"),
             One("docs/guide/storage.md"),
             One("docs/guide/hooks.md"),

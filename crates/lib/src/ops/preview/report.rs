@@ -374,6 +374,32 @@ fn explain(renders: &Renders, pair: &Pair, change: &mut AppChange) {
         (Some(old), Some(new)) => causes::of_chart(renders, (base, head), (old, new), &mut change.objects),
         _ => causes::of_objects((base, head), &mut change.objects),
     }
+    hide_secrets(&mut change.objects);
+}
+
+/// Hides the values of inputs that reach a Secret, wherever they are named.
+fn hide_secrets(objects: &mut [ObjectChange]) {
+    let is_secret = |object: &ObjectChange| object.id.kind == "Secret" && object.id.group.is_empty();
+    let of_fields = objects.iter().flat_map(|object| &object.fields).filter(|field| field.is_secret);
+    let of_objects = objects.iter().filter(|object| is_secret(object)).flat_map(|object| &object.causes);
+    let hidden: Vec<(CauseKind, String)> = of_fields
+        .flat_map(|field| &field.causes)
+        .chain(of_objects)
+        .filter(|cause| matches!(cause.kind, CauseKind::Value | CauseKind::Default | CauseKind::Variable))
+        .map(|cause| (cause.kind, cause.name.clone()))
+        .collect();
+    let hide = |text: &mut String| {
+        if !text.is_empty() {
+            "(hidden)".clone_into(text);
+        }
+    };
+    for object in objects {
+        let causes = object.causes.iter_mut().chain(object.fields.iter_mut().flat_map(|field| &mut field.causes));
+        for cause in causes.filter(|cause| hidden.contains(&(cause.kind, cause.name.clone()))) {
+            hide(&mut cause.old);
+            hide(&mut cause.new);
+        }
+    }
 }
 
 /// The findings of a check that only the new objects have.
