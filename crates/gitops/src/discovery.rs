@@ -169,6 +169,7 @@ impl<'f> Discovery<'f> {
 
     /// Understands what can be understood.
     fn advance(&mut self) {
+        let mut forces = false;
         loop {
             let before = self.items.len() + self.seen.len();
             let mut waiting = Vec::new();
@@ -181,28 +182,35 @@ impl<'f> Discovery<'f> {
             let is_stuck = self.items.is_empty() && waiting.len() + self.seen.len() >= before;
             waiting.append(&mut self.items);
             self.items = waiting;
-            if self.items.is_empty() || (is_stuck && !self.apps.is_empty()) {
+            if self.items.is_empty() {
                 return;
             }
-            if is_stuck && !self.force() {
-                return;
+            if is_stuck {
+                let makes_more = self.items.iter().any(|item| flux::is_kustomization(&item.object));
+                // What was found is rendered first: it may make what others wait for.
+                if !self.apps.is_empty() && !(forces && makes_more) {
+                    return;
+                }
+                forces = true;
+                self.force();
             }
         }
     }
 
-    /// Gives up on an object that an item waits for. Kustomizations come first, because others may need what they make.
-    fn force(&mut self) -> bool {
+    /// Gives up on objects that items wait for. Kustomizations come first and one at a time, because others may need what they
+    /// make.
+    fn force(&mut self) {
         let position = self.items.iter().position(|item| flux::is_kustomization(&item.object));
-        let position = position.unwrap_or(0);
-        if position >= self.items.len() {
-            return false;
+        let forced = match position {
+            Some(position) => vec![self.items.remove(position)],
+            None => std::mem::take(&mut self.items),
+        };
+        for item in forced {
+            if let Step::Waits(reason) = self.understand(&item, true) {
+                let text = format!("{} {} is not understood: {reason}", item.object.kind(), item.object.name());
+                self.note(NoteKind::Failed, Some(item.object.start()), text);
+            }
         }
-        let item = self.items.remove(position);
-        if let Step::Waits(reason) = self.understand(&item, true) {
-            let text = format!("{} {} is not understood: {reason}", item.object.kind(), item.object.name());
-            self.note(NoteKind::Failed, Some(item.object.start()), text);
-        }
-        true
     }
 
     fn understand(&mut self, item: &Item, force: bool) -> Step {
@@ -270,7 +278,7 @@ impl<'f> Discovery<'f> {
     /// Adds an app, unless there is one of this name.
     pub(crate) fn add_app(&mut self, app: App) -> bool {
         if let Some(other) = self.seen.get(&app.id) {
-            if *other != app.place {
+            if other.file != app.place.file {
                 let text = format!("{} is also described at {other}, which is shown", app.id);
                 self.note(NoteKind::LeftOut, Some(app.place), text);
             }

@@ -97,12 +97,15 @@ fn capabilities(request: &PreviewRequest) -> Capabilities {
 fn side(files: &Arc<Snapshot>, request: &PreviewRequest, renders: &Renders) -> Side {
     let mut discovery = pintle_gitops::Discovery::new(files, &request.settings);
     let mut apps = Vec::new();
+    let mut notes = Vec::new();
     for round in 0.. {
         let found = discovery.take();
         if found.is_empty() {
             break;
         }
         if round == MAX_ROUNDS {
+            let text = format!("apps make apps more than {MAX_ROUNDS} times; the rest is left out");
+            notes.push(Note::new(NoteKind::Failed, None, text));
             break;
         }
         let rendered = parallel_map(&found, 1, |_| 1, |app| renders.render(files, app, &[]));
@@ -113,7 +116,8 @@ fn side(files: &Arc<Snapshot>, request: &PreviewRequest, renders: &Renders) -> S
             apps.push(rendered);
         }
     }
-    let mut side = Side { files: Arc::clone(files), apps, notes: discovery.notes() };
+    notes.extend(discovery.notes());
+    let mut side = Side { files: Arc::clone(files), apps, notes };
     side.apps.retain(|rendered| is_chosen(&rendered.app.id, request));
     side.apps.sort_by(|a, b| a.app.id.cmp(&b.app.id));
     side
