@@ -62,7 +62,10 @@ pub(crate) fn application(discovery: &mut Discovery<'_>, item: &Item) -> Step {
         discovery.add_failed(item, "it has no source");
         return Step::Done;
     }
-    let destination = destination(object);
+    let destination = match destination(object) {
+        own if own.is_empty() => item.cluster.clone(),
+        named => named,
+    };
     // What `$name/` in names of values files means.
     let mut references: BTreeMap<String, &Node> = BTreeMap::new();
     for source in sources.iter().filter(|source| !text(source.node, &["ref"]).is_empty()) {

@@ -270,8 +270,19 @@ impl<'f> Discovery<'f> {
         self.objects.get(&key)
     }
 
-    /// All objects of a kind in a cluster.
-    pub(crate) fn objects_of(&self, group: &str, kind: &str) -> impl Iterator<Item = &SourceObject> {
+    /// The objects of a kind in a cluster.
+    pub(crate) fn objects_in<'s>(
+        &'s self,
+        cluster: &'s str,
+        group: &'static str,
+        kind: &'static str,
+    ) -> impl Iterator<Item = &'s SourceObject> {
+        let is_it = move |key: &Key| key.0 == cluster && key.1 == group && key.2 == kind;
+        self.objects.iter().filter(move |(key, _)| is_it(key)).map(|(_, object)| object)
+    }
+
+    /// The objects of a kind in all clusters.
+    pub(crate) fn objects_of(&self, group: &'static str, kind: &'static str) -> impl Iterator<Item = &SourceObject> {
         self.objects.iter().filter(move |(key, _)| key.1 == group && key.2 == kind).map(|(_, object)| object)
     }
 
@@ -369,7 +380,7 @@ pub(crate) fn app_of(item: &Item, content: Content) -> App {
 
 /// Words that a file with descriptions of apps has.
 const MARKS: [&str; 5] =
-    ["toolkit.fluxcd.io/", "fluxcd.controlplane.io/", "argoproj.io/", "helm.sh/v3", "source.toolkit.fluxcd.io"];
+    ["toolkit.fluxcd.io/", "extensions.fluxcd.io/", "fluxcd.controlplane.io/", "argoproj.io/", "helm.sh/v3"];
 
 fn contains(text: &[u8], word: &str) -> bool {
     memchr::memmem::find(text, word.as_bytes()).is_some()
@@ -377,7 +388,7 @@ fn contains(text: &[u8], word: &str) -> bool {
 
 /// Whether an object describes an app or is a part of a description.
 fn describes_app(object: &SourceObject) -> bool {
-    makes_app(object) || object.group() == "source.toolkit.fluxcd.io"
+    makes_app(object) || matches!(object.group(), "source.toolkit.fluxcd.io" | "source.extensions.fluxcd.io")
 }
 
 fn makes_app(object: &SourceObject) -> bool {

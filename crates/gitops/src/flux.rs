@@ -174,10 +174,21 @@ pub(crate) fn repository(discovery: &Discovery<'_>, item: &Item, reference: &Nod
 pub(crate) fn kustomization(discovery: &mut Discovery<'_>, item: &Item, force: bool) -> Step {
     let object = &item.object;
     let reference = object.at(&["spec", "sourceRef"]).cloned().unwrap_or_default();
-    if matches!(reference.get("kind").and_then(Node::as_str), Some("Bucket" | "ExternalArtifact")) {
-        let kind = reference.get("kind").and_then(Node::as_str).unwrap_or_default().to_owned();
-        discovery.add_failed(item, format!("its source is a {kind}, which is not in the repository"));
-        return Step::Done;
+    let mut artifact = None;
+    match reference.get("kind").and_then(Node::as_str) {
+        Some("Bucket") => {
+            discovery.add_failed(item, "its source is a Bucket, which is not in the repository");
+            return Step::Done;
+        }
+        Some("ExternalArtifact") => match artifact_path(discovery, item, &reference) {
+            Ok(path) => artifact = Some(path),
+            Err(reason) if !force => return Step::Waits(reason),
+            Err(reason) => {
+                discovery.add_failed(item, reason);
+                return Step::Done;
+            }
+        },
+        _ => {}
     }
     if let SourceOf::Other(url, _) = repository(discovery, item, &reference) {
         discovery.add_failed(item, format!("its source is another repository, {url}"));
@@ -191,7 +202,7 @@ pub(crate) fn kustomization(discovery: &mut Discovery<'_>, item: &Item, force: b
             return Step::Done;
         }
     };
-    let path = object.text(&["spec", "path"]).to_owned();
+    let path = artifact.unwrap_or_else(|| object.text(&["spec", "path"]).to_owned());
     let Some(path) = join("", &path) else {
         discovery.add_failed(item, format!("its path {path} leads out of the repository"));
         return Step::Done;
@@ -222,6 +233,31 @@ pub(crate) fn kustomization(discovery: &mut Discovery<'_>, item: &Item, force: b
         }
     }
     Step::Done
+}
+
+/// Where the path of a Kustomization comes from, if its source is a part of the repository that an ArtifactGenerator copies. Paths
+/// within the part are taken to lead to the same files in the repository.
+fn artifact_path(discovery: &Discovery<'_>, item: &Item, reference: &Node) -> Result<String, String> {
+    let name = reference.get("name").and_then(Node::as_str).unwrap_or_default();
+    let missing = || format!("no ArtifactGenerator in the repository makes the ExternalArtifact {name}");
+    let generators = discovery.objects_in(&item.cluster, "source.extensions.fluxcd.io", "ArtifactGenerator");
+    let is_it = |artifact: &&Node| artifact.get("name").and_then(Node::as_str) == Some(name);
+    let artifact = generators.flat_map(|it| it.list(&["spec", "artifacts"])).find(is_it).ok_or_else(missing)?;
+    let path = join("", item.object.text(&["spec", "path"])).ok_or_else(missing)?;
+    for copy in artifact.get("copy").and_then(Node::as_list).unwrap_or_default() {
+        let text = |key: &str| copy.get(key).and_then(Node::as_str).unwrap_or_default();
+        let from = text("from").split_once('/').map_or("", |(_, rest)| rest).trim_end_matches("**").trim_end_matches('/');
+        let to = text("to").trim_start_matches("@artifact").trim_matches('/');
+        let rest = match to {
+            "" => Some(path.as_str()),
+            to => path.strip_prefix(to).filter(|rest| rest.is_empty() || rest.starts_with('/')),
+        };
+        let found = rest.and_then(|rest| join(from, rest)).filter(|path| discovery.files.is_folder(path));
+        if let Some(found) = found {
+            return Ok(found);
+        }
+    }
+    Err(format!("the ExternalArtifact {name} has no folder {path}"))
 }
 
 /// The apps that an object names in `dependsOn`.

@@ -67,8 +67,8 @@ fn places_of_values_and_variables_are_lines_of_files() {
         let path: ValuePath = path.parse().unwrap();
         web.layers[layer].place(&path).map(|place| place.to_string()).unwrap_or_default()
     };
-    assert_eq!(place(1, "image.tag"), "apps/web.yaml:24");
-    assert_eq!(place(0, "replicas"), "apps/web.yaml:35");
+    assert_eq!(place(1, "image.tag"), "apps/web.yaml:23");
+    assert_eq!(place(0, "replicas"), "apps/web.yaml:34");
     assert_eq!(web.version_place.as_ref().unwrap().to_string(), "apps/web.yaml:15");
     let (object, prefix) = web.layers[1].object.as_ref().unwrap();
     let variables = object.variables_at(&prefix.key("image").key("tag"));

@@ -68,7 +68,7 @@ static FLAGS: &[Flag] = &[
     Flag::array(names::ALLOW_HOST, "a host that charts may come from, with its port; may be repeated"),
     Flag::switch(names::UNTRUSTED, "ask no server: charts come from the cache"),
     Flag::array(names::REPO_URL, "an address of this repository, beside those of its remotes; may be repeated"),
-    Flag::array(names::CHARTS, "a directory with charts to render with their own values; may be repeated"),
+    Flag::array(names::CHARTS, "a directory with charts to render with their own values, or DIRECTORY=FILE for a values file; may be repeated"),
     Flag::text(names::CLUSTERS, "a file with the cluster Secrets of Argo CD, for generators"),
     Flag::text(names::KUBE_VERSION, "the Kubernetes version to render for").completes(FlagCompletion::KubeVersions),
     Flag::list(names::API_VERSIONS, "additional API versions of the clusters; may be repeated")
