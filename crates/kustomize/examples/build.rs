@@ -26,16 +26,17 @@ impl Disk {
 impl Files for Disk {
     fn read(&self, path: &str) -> Result<Option<Arc<[u8]>>, String> {
         match self.inside(path)?.filter(|path| path.is_file()) {
-            Some(path) => std::fs::read(path).map(|text| Some(text.into())).map_err(|error| error.to_string()),
+            Some(path) => {
+                std::fs::read(path).map(|text| Some(text.into())).map_err(|error| error.to_string())
+            }
             None => Ok(None),
         }
     }
 
     fn list(&self, folder: &str) -> Result<Option<Vec<Entry>>, String> {
         let Some(path) = self.inside(folder)?.filter(|path| path.is_dir()) else { return Ok(None) };
-        let entries = std::fs::read_dir(path).map_err(|error| error.to_string())?.flatten().map(|entry| Entry {
-            name: entry.file_name().to_string_lossy().into_owned(),
-            is_folder: entry.path().is_dir(),
+        let entries = std::fs::read_dir(path).map_err(|error| error.to_string())?.flatten().map(|entry| {
+            Entry { name: entry.file_name().to_string_lossy().into_owned(), is_folder: entry.path().is_dir() }
         });
         Ok(Some(entries.collect()))
     }

@@ -8,7 +8,9 @@ use pintle_tree::Str;
 /// The kinds without a namespace that kustomize knows, with their API versions.
 static CLUSTER_KINDS: LazyLock<HashMap<&str, Vec<&str>>> = LazyLock::new(|| {
     let mut kinds: HashMap<&str, Vec<&str>> = HashMap::new();
-    for (api_version, kind) in include_str!("cluster_kinds.txt").lines().filter_map(|line| line.rsplit_once('/')) {
+    for (api_version, kind) in
+        include_str!("cluster_kinds.txt").lines().filter_map(|line| line.rsplit_once('/'))
+    {
         kinds.entry(kind).or_default().push(api_version);
     }
     kinds
@@ -34,7 +36,9 @@ impl Gvk {
 
     pub(crate) fn is_selected(&self, selector: &Gvk) -> bool {
         let fits = |wanted: &Str, found: &Str| wanted.is_empty() || wanted == found;
-        fits(&selector.kind, &self.kind) && fits(&selector.group, &self.group) && fits(&selector.version, &self.version)
+        fits(&selector.kind, &self.kind)
+            && fits(&selector.group, &self.group)
+            && fits(&selector.version, &self.version)
     }
 
     pub(crate) fn api_version(&self) -> String {
@@ -52,7 +56,12 @@ impl Gvk {
     /// `Kind.version.group`, as kustomize prints it.
     pub(crate) fn text(&self) -> String {
         let or = |text: &Str, none: &str| if text.is_empty() { none.to_owned() } else { text.to_string() };
-        format!("{}.{}.{}", or(&self.kind, "[noKind]"), or(&self.version, "[noVer]"), or(&self.group, "[noGrp]"))
+        format!(
+            "{}.{}.{}",
+            or(&self.kind, "[noKind]"),
+            or(&self.version, "[noVer]"),
+            or(&self.group, "[noGrp]")
+        )
     }
 }
 

@@ -127,7 +127,10 @@ pub fn read_objects(file: &str, text: &[u8]) -> Result<Vec<Object>, Error> {
 ///
 /// # Errors
 /// When there are several, or it cannot be read.
-pub fn find_kustomization(files: &dyn Files, folder: &str) -> Result<Option<(String, Arc<[u8]>, Node)>, Error> {
+pub fn find_kustomization(
+    files: &dyn Files,
+    folder: &str,
+) -> Result<Option<(String, Arc<[u8]>, Node)>, Error> {
     let options = Options::default();
     let found = build::find_file(&Context::new(&options), &Location::root(files, clean(folder)?))?;
     let Some(found) = found else { return Ok(None) };

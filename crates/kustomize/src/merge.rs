@@ -248,10 +248,15 @@ impl Merger<'_> {
         let mut merged: Vec<Value> = Vec::new();
         for of_item in &values {
             self.charge(old.len() + merged.len() + patch.map_or(0, <[_]>::len))?;
-            let valid_values: Vec<Str> =
-                of_item.iter().zip(&used).filter(|(_, used)| **used).map(|(value, _)| value.clone()).collect();
+            let valid_values: Vec<Str> = of_item
+                .iter()
+                .zip(&used)
+                .filter(|(_, used)| **used)
+                .map(|(value, _)| value.clone())
+                .collect();
             let at = find_item(&old, &valid_keys, &valid_values);
-            let change = patch.and_then(|patch| Some(patch[find_item(patch, &valid_keys, &valid_values)?].clone()));
+            let change =
+                patch.and_then(|patch| Some(patch[find_item(patch, &valid_keys, &valid_values)?].clone()));
             let before = at.map(|at| old[at].clone());
             let outcome = self.walk(before, change, schema)?;
             let in_place = matches!(outcome, Outcome::Merged(_));
@@ -325,7 +330,8 @@ fn directive_of_map(patch: &mut Value) -> Result<Directive, String> {
 
 /// Takes the directive out of a list: an item that has nothing else.
 fn directive_of_list(list: &mut Vec<Value>) -> Result<Directive, String> {
-    let Some(item) = list.iter().find_map(|item| item.as_map().filter(|map| map.contains_key(DIRECTIVE))) else {
+    let Some(item) = list.iter().find_map(|item| item.as_map().filter(|map| map.contains_key(DIRECTIVE)))
+    else {
         return Ok(Directive::Merge);
     };
     if item.len() > 1 {
@@ -386,7 +392,8 @@ fn find_item(items: &[Value], keys: &[&str], values: &[Str]) -> Option<usize> {
 
 /// Replaces the items whose keys have these values, or appends one; without an item removes them.
 fn set_item(items: &mut Vec<Value>, item: Option<Value>, keys: &[&str], values: &[Str]) {
-    let maps_only = keys.first().is_some_and(|key| !key.is_empty()) && values.first().is_some_and(|v| !v.is_empty());
+    let maps_only =
+        keys.first().is_some_and(|key| !key.is_empty()) && values.first().is_some_and(|v| !v.is_empty());
     let mut found = false;
     let mut kept = Vec::with_capacity(items.len() + 1);
     for old in items.drain(..) {

@@ -17,7 +17,8 @@ use crate::value::Value;
 /// Adds hashes to the names of generated objects.
 pub(crate) fn add_hashes(resources: &mut [Resource]) -> Result<(), Error> {
     for resource in resources.iter_mut().filter(|resource| resource.needs_hash) {
-        let hash = hash_of(resource).map_err(|error| Error::new(format!("{}: {error}", short(&resource.id()))))?;
+        let hash =
+            hash_of(resource).map_err(|error| Error::new(format!("{}: {error}", short(&resource.id()))))?;
         resource.remember();
         let name = format!("{}-{hash}", resource.name());
         resource.set_name(&name.as_str().into());
@@ -99,7 +100,11 @@ struct Referrer {
 }
 
 /// Updates the names in all fields that refer to objects.
-pub(crate) fn fix_references(context: &Context<'_>, config: &Config, resources: &mut [Resource]) -> Result<(), Error> {
+pub(crate) fn fix_references(
+    context: &Context<'_>,
+    config: &Config,
+    resources: &mut [Resource],
+) -> Result<(), Error> {
     let candidates: Vec<Candidate> = resources.iter().map(candidate).collect();
     let mut by_name: HashMap<Str, Vec<usize>> = HashMap::new();
     for (index, candidate) in candidates.iter().enumerate() {
@@ -129,7 +134,11 @@ pub(crate) fn fix_references(context: &Context<'_>, config: &Config, resources: 
 }
 
 fn candidate(resource: &Resource) -> Candidate {
-    let place = resource.changes.iter().rev().find(|change| matches!(change.kind, ChangeKind::Name | ChangeKind::Hash));
+    let place = resource
+        .changes
+        .iter()
+        .rev()
+        .find(|change| matches!(change.kind, ChangeKind::Name | ChangeKind::Hash));
     Candidate {
         now: resource.id(),
         previous: resource.previous_ids().collect(),
@@ -143,7 +152,11 @@ fn candidate(resource: &Resource) -> Candidate {
 
 fn referrer_of(resource: &Resource) -> Referrer {
     let role = resource.value.get("roleRef").and_then(|role| {
-        Some(Gvk { group: role.get("apiGroup")?.text(), version: Str::default(), kind: role.get("kind")?.text() })
+        Some(Gvk {
+            group: role.get("apiGroup")?.text(),
+            version: Str::default(),
+            kind: role.get("kind")?.text(),
+        })
     });
     let mut namespaces = HashSet::new();
     if resource.top("kind").as_bytes() == b"RoleBinding" {
@@ -275,7 +288,8 @@ impl<'c> Search<'_, 'c> {
         if let Some(namespace) = namespace {
             found = self.in_namespace(found, namespace);
         }
-        let had = |candidate: &Candidate, gvk: &Gvk| candidate.previous.iter().any(|id| id.gvk.is_selected(gvk));
+        let had =
+            |candidate: &Candidate, gvk: &Gvk| candidate.previous.iter().any(|id| id.gvk.is_selected(gvk));
         found.retain(|candidate| {
             had(candidate, self.target)
                 && self.role.is_none_or(|role| had(candidate, role))
@@ -304,8 +318,9 @@ impl<'c> Search<'_, 'c> {
             let id = candidate.previous.first().unwrap_or(&candidate.now);
             (!id.cluster_scoped).then(|| id.effective_namespace())
         };
-        let current =
-            |candidate: &Candidate| (!candidate.now.cluster_scoped).then(|| candidate.now.effective_namespace());
+        let current = |candidate: &Candidate| {
+            (!candidate.now.cluster_scoped).then(|| candidate.now.effective_namespace())
+        };
         let visible = || self.finder.candidates.iter().filter(|candidate| self.is_visible(candidate));
         let first = visible().any(|candidate| original(candidate).as_ref() == Some(namespace));
         let fits = |candidate: &&Candidate| {
@@ -319,7 +334,8 @@ impl<'c> Search<'_, 'c> {
         let fits = |one: &[Str], other: &[Str]| {
             (allow_none && (one.is_empty() || other.is_empty())) || same_ending(one, other)
         };
-        fits(&candidate.prefixes, &self.referrer.prefixes) && fits(&candidate.suffixes, &self.referrer.suffixes)
+        fits(&candidate.prefixes, &self.referrer.prefixes)
+            && fits(&candidate.suffixes, &self.referrer.suffixes)
     }
 }
 

@@ -49,7 +49,9 @@ impl Types {
         let mut types = Types::default();
         for (name, definition) in definitions.iter() {
             let name = name.to_str_lossy().into_owned();
-            for kind in definition.get("x-kubernetes-group-version-kind").and_then(Node::as_list).unwrap_or_default() {
+            for kind in
+                definition.get("x-kubernetes-group-version-kind").and_then(Node::as_list).unwrap_or_default()
+            {
                 let text = |key| kind.get(key).and_then(Node::as_str).unwrap_or_default();
                 let api_version = match text("group") {
                     "" => text("version").to_owned(),
@@ -81,7 +83,9 @@ impl Types {
             if let Some(items) = inner.get("items") {
                 field.around.push_str("[]");
                 inner = items;
-            } else if let Some(values) = inner.get("additionalProperties").filter(|node| node.as_map().is_some()) {
+            } else if let Some(values) =
+                inner.get("additionalProperties").filter(|node| node.as_map().is_some())
+            {
                 field.around.push_str("{}");
                 inner = values;
             } else {
@@ -90,7 +94,8 @@ impl Types {
         }
         if let Some(reference) = inner.get("$ref").and_then(Node::as_str) {
             field.name = reference.trim_start_matches("#/definitions/").to_owned();
-        } else if let Some(properties) = inner.get("properties").and_then(Node::as_map).filter(|_| depth < 50) {
+        } else if let Some(properties) = inner.get("properties").and_then(Node::as_map).filter(|_| depth < 50)
+        {
             // A type without a name gets that of its field.
             field.name = format!("{owner}{name}");
             let mut inner_fields = HashMap::new();
@@ -115,7 +120,8 @@ impl Types {
 /// The keys of a list that merges.
 fn merge_keys(property: &Node) -> Option<Vec<String>> {
     let text = |key: &str| property.get(key).and_then(Node::as_str);
-    let merges = text("x-kubernetes-patch-strategy").is_some_and(|words| words.split(',').any(|word| word == "merge"));
+    let merges =
+        text("x-kubernetes-patch-strategy").is_some_and(|words| words.split(',').any(|word| word == "merge"));
     let listed = property.get("x-kubernetes-list-map-keys").and_then(Node::as_list);
     let listed: Option<Vec<String>> =
         listed.map(|keys| keys.iter().filter_map(Node::as_str).map(str::to_owned).collect());
@@ -133,7 +139,12 @@ impl<'t> Schema<'t> {
             return None;
         }
         let field = self.types.types.get(self.name)?.get(key.as_str()?)?;
-        Some(Schema { types: self.types, around: &field.around, name: &field.name, keys: field.keys.as_deref() })
+        Some(Schema {
+            types: self.types,
+            around: &field.around,
+            name: &field.name,
+            keys: field.keys.as_deref(),
+        })
     }
 
     /// The type of the items of a list.
