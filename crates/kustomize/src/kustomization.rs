@@ -123,7 +123,7 @@ pub(crate) struct FieldOptions {
 /// `replacements` entries: in the file, or in another one.
 #[derive(Clone, Debug)]
 pub(crate) enum ReplacementEntry {
-    Inline(Replacement),
+    Inline(Box<Replacement>),
     File(Item),
 }
 
@@ -261,11 +261,6 @@ impl Kustomization {
         let openapi_field = |name: &str| openapi.as_ref().map_or(Ok(None), |fields| fields.item(name));
         let (helm_charts, helm_globals) = decode::helm(fields)?;
         let metadata = fields.strings("buildMetadata")?;
-        let known = ["originAnnotations", "transformerAnnotations", "managedByLabel"];
-        if let Some(unknown) = metadata.iter().find(|word| !known.contains(&word.as_str())) {
-            // kustomize accepts any word; only those three mean something.
-            let _ = unknown;
-        }
         let warnings = DEPRECATED.iter().filter(|(name, _)| filled(name)).map(|(name, instead)| {
             format!("{}: '{name}' is deprecated. Please use '{instead}' instead.", fields.file())
         });

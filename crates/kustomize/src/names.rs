@@ -158,15 +158,16 @@ fn referrer_of(resource: &Resource) -> Referrer {
             kind: role.get("kind")?.text(),
         })
     });
-    let mut namespaces = HashSet::new();
-    if resource.top("kind").as_bytes() == b"RoleBinding" {
-        if let Some(Value::List(subjects)) = resource.value.get("subjects") {
-            let accounts = subjects.iter().filter(|subject| {
-                subject.get("kind").is_some_and(|kind| kind.text().as_bytes() == b"ServiceAccount")
-            });
-            namespaces.extend(accounts.filter_map(|subject| subject.get("namespace").map(Value::text)));
-        }
-    }
+    let is_binding = resource.top("kind").as_bytes() == b"RoleBinding";
+    let subjects = match resource.value.get("subjects") {
+        Some(Value::List(subjects)) if is_binding => subjects.as_slice(),
+        _ => &[],
+    };
+    let is_account = |subject: &&Value| {
+        subject.get("kind").is_some_and(|kind| kind.text().as_bytes() == b"ServiceAccount")
+    };
+    let accounts = subjects.iter().filter(is_account);
+    let namespaces = accounts.filter_map(|subject| subject.get("namespace").map(Value::text)).collect();
     Referrer {
         now: resource.id(),
         prefixes: resource.prefixes.clone(),

@@ -79,11 +79,10 @@ fn default_subjects(resource: &mut Resource, namespace: &Str, place: &Place) {
     let Some(Value::List(subjects)) = resource.value.get_mut("subjects") else { return };
     let mut changed = Vec::new();
     for (index, subject) in subjects.iter_mut().enumerate() {
-        if subject.get("name").is_some_and(|name| name.text().as_bytes() == b"default") {
-            if let Some(map) = subject.as_map_mut() {
-                map.insert("namespace".into(), Value::string(namespace.clone()));
-                changed.push(ValuePath::root().key("subjects").index(index).key("namespace"));
-            }
+        let Some(map) = subject.as_map_mut() else { continue };
+        if map.get("name").is_some_and(|name| name.text().as_bytes() == b"default") {
+            map.insert("namespace".into(), Value::string(namespace.clone()));
+            changed.push(ValuePath::root().key("subjects").index(index).key("namespace"));
         }
     }
     for path in changed {

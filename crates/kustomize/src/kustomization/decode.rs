@@ -278,7 +278,7 @@ pub(super) fn replacement_entry(fields: &Fields<'_>) -> Result<ReplacementEntry,
                 .at(&item.place.file, Some(item.place.line)))
         }
         Some(item) => Ok(ReplacementEntry::File(item)),
-        None => replacement(fields).map(ReplacementEntry::Inline),
+        None => replacement(fields).map(|inline| ReplacementEntry::Inline(Box::new(inline))),
     }
 }
 
