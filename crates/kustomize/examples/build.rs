@@ -42,7 +42,7 @@ impl Files for Disk {
     }
 }
 
-fn main() {
+fn main() -> Result<(), String> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let disk = Disk(Path::new(&arguments[0]).canonicalize().expect("the root exists"));
     let unrestricted = arguments.iter().any(|word| word == "unrestricted");
@@ -53,14 +53,8 @@ fn main() {
         build.and_then(|build| build.to_yaml()).map_err(|error| error.to_string())
     };
     if !Path::new(&arguments[1]).is_absolute() {
-        match built(&arguments[1]) {
-            Ok(text) => std::io::stdout().write_all(&text).expect("standard output is open"),
-            Err(error) => {
-                eprintln!("Error: {error}");
-                std::process::exit(1);
-            }
-        }
-        return;
+        let text = built(&arguments[1])?;
+        return std::io::stdout().write_all(&text).map_err(|error| error.to_string());
     }
     for (number, folder) in std::io::stdin().lock().lines().map_while(Result::ok).enumerate() {
         let out = Path::new(&arguments[1]);
@@ -70,4 +64,5 @@ fn main() {
         }
         .expect("the folder for the output can be written");
     }
+    Ok(())
 }

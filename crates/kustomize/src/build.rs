@@ -1,6 +1,6 @@
 //! The recursion over kustomizations: resources, generators, components, and then the transformers.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ impl Accumulator {
 
     /// Adds objects whose ids are new.
     fn append(&mut self, context: &Context<'_>, resources: Vec<Resource>) -> Result<(), Error> {
-        let mut ids: std::collections::HashSet<_> =
+        let mut ids: std::collections::BTreeSet<_> =
             self.resources.iter().map(|resource| resource.id().key()).collect();
         for resource in resources {
             let id = resource.id();
@@ -484,7 +484,7 @@ fn sort(kustomization: &Kustomization, order: Order, resources: &mut Vec<Resourc
         None if order == Order::AsNamed => return,
         _ => (FIRST.map(str::to_owned).to_vec(), LAST.map(str::to_owned).to_vec()),
     };
-    let mut ranks: HashMap<&str, i64> = HashMap::new();
+    let mut ranks: BTreeMap<&str, i64> = BTreeMap::new();
     let first = orders.0.len() as i64;
     ranks.extend(orders.0.iter().zip(-first..).map(|(kind, rank)| (kind.as_str(), rank)));
     ranks.extend(orders.1.iter().zip(1..).map(|(kind, rank)| (kind.as_str(), rank)));

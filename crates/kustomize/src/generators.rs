@@ -119,7 +119,7 @@ fn load_pairs(
         let loaded = context.load(location, path, &entry.place)?;
         pairs.push((key.to_owned(), loaded.text.to_vec()));
     }
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = std::collections::BTreeSet::new();
     if let Some((key, _)) = pairs.iter().find(|(key, _)| !seen.insert(key.clone())) {
         return Err(Error::new(format!("configmap {} illegally repeats the key `{key}`", entry.name)));
     }

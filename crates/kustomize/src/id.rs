@@ -1,13 +1,13 @@
 //! What kustomize knows an object by.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use pintle_tree::Str;
 
 /// The kinds without a namespace that kustomize knows, with their API versions.
-static CLUSTER_KINDS: LazyLock<HashMap<&str, Vec<&str>>> = LazyLock::new(|| {
-    let mut kinds: HashMap<&str, Vec<&str>> = HashMap::new();
+static CLUSTER_KINDS: LazyLock<BTreeMap<&str, Vec<&str>>> = LazyLock::new(|| {
+    let mut kinds: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (api_version, kind) in
         include_str!("cluster_kinds.txt").lines().filter_map(|line| line.rsplit_once('/'))
     {
@@ -17,7 +17,7 @@ static CLUSTER_KINDS: LazyLock<HashMap<&str, Vec<&str>>> = LazyLock::new(|| {
 });
 
 /// Group, version and kind; in a selector, what is empty matches all.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Gvk {
     pub(crate) group: Str,
     pub(crate) version: Str,
@@ -66,7 +66,7 @@ impl Gvk {
 }
 
 /// Group, version, kind, name and namespace of an object.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Id {
     pub(crate) gvk: Gvk,
     pub(crate) name: Str,

@@ -1,7 +1,7 @@
 //! Strategic merge patches with the meaning that they have in kustomize, which is not quite that of the API server: items of
 //! a patch come first, and a scalar keeps the quotes of the one that it replaces.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use pintle_tree::{Map, Str, with_stack};
 
@@ -215,7 +215,7 @@ impl Merger<'_> {
         keys: &[String],
     ) -> Result<Vec<Vec<Str>>, String> {
         let mut values = Vec::new();
-        let mut seen = HashSet::new();
+        let mut seen = BTreeSet::new();
         for item in patch.unwrap_or_default().iter().chain(old) {
             self.charge(1)?;
             let of_key = |key: &String| match key.as_str() {

@@ -1,6 +1,6 @@
 //! References to objects whose names have changed, and the hashes in the names of generated ones.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use pintle_tree::{Node, Str, ValuePath, json};
 use sha2::{Digest, Sha256};
@@ -85,7 +85,7 @@ struct Candidate {
 struct Finder<'c> {
     candidates: &'c [Candidate],
     /// The candidates that had a name.
-    by_name: HashMap<Str, Vec<usize>>,
+    by_name: BTreeMap<Str, Vec<usize>>,
 }
 
 /// The object with the field.
@@ -96,7 +96,7 @@ struct Referrer {
     /// `apiGroup` and `kind` of `roleRef`.
     role: Option<Gvk>,
     /// The namespaces of the service accounts that a role binding names.
-    namespaces: HashSet<Str>,
+    namespaces: BTreeSet<Str>,
 }
 
 /// Updates the names in all fields that refer to objects.
@@ -106,9 +106,9 @@ pub(crate) fn fix_references(
     resources: &mut [Resource],
 ) -> Result<(), Error> {
     let candidates: Vec<Candidate> = resources.iter().map(candidate).collect();
-    let mut by_name: HashMap<Str, Vec<usize>> = HashMap::new();
+    let mut by_name: BTreeMap<Str, Vec<usize>> = BTreeMap::new();
     for (index, candidate) in candidates.iter().enumerate() {
-        let names: HashSet<&Str> = candidate.previous.iter().map(|id| &id.name).collect();
+        let names: BTreeSet<&Str> = candidate.previous.iter().map(|id| &id.name).collect();
         for name in names {
             by_name.entry(name.clone()).or_default().push(index);
         }

@@ -267,7 +267,7 @@ pub(crate) fn drop_empty(resources: &mut Vec<Resource>) {
 
 /// Refuses two objects with the same id.
 pub(crate) fn check_unique(resources: &[Resource]) -> Result<(), Error> {
-    let mut seen = std::collections::HashSet::with_capacity(resources.len());
+    let mut seen = std::collections::BTreeSet::new();
     for resource in resources {
         let id = resource.id();
         if !seen.insert(id.key()) {

@@ -1,6 +1,6 @@
 //! Which lists of built-in kinds merge by which keys.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use pintle_tree::{Node, Str};
@@ -10,9 +10,9 @@ use crate::value::Value;
 /// The types with lists that merge, by name; built-in ones, or those of an `openapi` file.
 #[derive(Debug, Default)]
 pub(crate) struct Types {
-    types: HashMap<String, HashMap<String, Field>>,
+    types: BTreeMap<String, BTreeMap<String, Field>>,
     /// The type of `apiVersion/kind`.
-    kinds: HashMap<String, String>,
+    kinds: BTreeMap<String, String>,
 }
 
 /// A field that is, or leads to, a list that merges.
@@ -59,7 +59,7 @@ impl Types {
                 };
                 types.kinds.insert(format!("{api_version}/{}", text("kind")), name.clone());
             }
-            let mut fields = HashMap::new();
+            let mut fields = BTreeMap::new();
             let properties = definition.get("properties").and_then(Node::as_map);
             for (field, property) in properties.into_iter().flat_map(pintle_tree::Map::iter) {
                 types.add_property(&mut fields, &format!("{name}."), &field.to_str_lossy(), property, 0);
@@ -71,7 +71,7 @@ impl Types {
 
     fn add_property(
         &mut self,
-        fields: &mut HashMap<String, Field>,
+        fields: &mut BTreeMap<String, Field>,
         owner: &str,
         name: &str,
         property: &Node,
@@ -98,7 +98,7 @@ impl Types {
         {
             // A type without a name gets that of its field.
             field.name = format!("{owner}{name}");
-            let mut inner_fields = HashMap::new();
+            let mut inner_fields = BTreeMap::new();
             for (key, property) in properties.iter() {
                 let owner = format!("{}.", field.name);
                 self.add_property(&mut inner_fields, &owner, &key.to_str_lossy(), property, depth + 1);

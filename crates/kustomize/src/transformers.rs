@@ -1,7 +1,7 @@
 //! The transformers that set fields by their specifications: namespace, prefix and suffix, labels, annotations, replicas and
 //! images.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use pintle_regex::Regex;
 use pintle_tree::{Str, ValuePath};
@@ -24,7 +24,7 @@ pub(crate) fn namespace(
     resources: &mut [Resource],
 ) -> Result<(), Error> {
     context.charge(resources.len())?;
-    let mut counts: HashMap<Key, usize> = HashMap::new();
+    let mut counts: BTreeMap<Key, usize> = BTreeMap::new();
     for resource in resources.iter() {
         *counts.entry(resource.id().key()).or_default() += 1;
     }
