@@ -17,6 +17,7 @@ mod helm_clients;
 mod helm_update;
 mod images_report;
 mod instructions;
+mod kustomize;
 mod load;
 mod msrv;
 mod native_functions;
@@ -66,6 +67,8 @@ cargo xtask TASK
                          build the program twice, in different folders, and compare the bytes
   msrv                   check that the oldest supported compiler accepts the library
   record [CASE…]         record the expected output of conformance/cases with the real Helm
+  kustomize record [CASE…]
+                         record the expected output of crates/kustomize/tests/cases with the real kustomize
   reference [--write]    compare the generated pages of docs/reference with the program and its CRD, or write them
   recording              record the terminal on the first page of the documentation
   site [--output FOLDER] [--browser]
@@ -150,6 +153,7 @@ fn run() -> Result<()> {
         "reproducible" => reproducible::run_twice(rest),
         "msrv" => report_outcome(msrv::run(rest)),
         "record" => record::run(rest),
+        "kustomize" => kustomize::run(rest),
         "recording" => recording::run(rest),
         "reference" => reference::run(rest),
         "site" => site::run(rest),

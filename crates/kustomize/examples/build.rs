@@ -26,22 +26,23 @@ impl Disk {
 impl Files for Disk {
     fn read(&self, path: &str) -> Result<Option<Arc<[u8]>>, String> {
         match self.inside(path)?.filter(|path| path.is_file()) {
-            Some(path) => std::fs::read(path).map(|text| Some(text.into())).map_err(|error| error.to_string()),
+            Some(path) => {
+                std::fs::read(path).map(|text| Some(text.into())).map_err(|error| error.to_string())
+            }
             None => Ok(None),
         }
     }
 
     fn list(&self, folder: &str) -> Result<Option<Vec<Entry>>, String> {
         let Some(path) = self.inside(folder)?.filter(|path| path.is_dir()) else { return Ok(None) };
-        let entries = std::fs::read_dir(path).map_err(|error| error.to_string())?.flatten().map(|entry| Entry {
-            name: entry.file_name().to_string_lossy().into_owned(),
-            is_folder: entry.path().is_dir(),
+        let entries = std::fs::read_dir(path).map_err(|error| error.to_string())?.flatten().map(|entry| {
+            Entry { name: entry.file_name().to_string_lossy().into_owned(), is_folder: entry.path().is_dir() }
         });
         Ok(Some(entries.collect()))
     }
 }
 
-fn main() {
+fn main() -> Result<(), String> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let disk = Disk(Path::new(&arguments[0]).canonicalize().expect("the root exists"));
     let unrestricted = arguments.iter().any(|word| word == "unrestricted");
@@ -52,14 +53,8 @@ fn main() {
         build.and_then(|build| build.to_yaml()).map_err(|error| error.to_string())
     };
     if !Path::new(&arguments[1]).is_absolute() {
-        match built(&arguments[1]) {
-            Ok(text) => std::io::stdout().write_all(&text).expect("standard output is open"),
-            Err(error) => {
-                eprintln!("Error: {error}");
-                std::process::exit(1);
-            }
-        }
-        return;
+        let text = built(&arguments[1])?;
+        return std::io::stdout().write_all(&text).map_err(|error| error.to_string());
     }
     for (number, folder) in std::io::stdin().lock().lines().map_while(Result::ok).enumerate() {
         let out = Path::new(&arguments[1]);
@@ -69,4 +64,5 @@ fn main() {
         }
         .expect("the folder for the output can be written");
     }
+    Ok(())
 }

@@ -1,13 +1,16 @@
 //! The recursion over kustomizations: resources, generators, components, and then the transformers.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use pintle_tree::{Node, Str, ValuePath, with_stack};
 
+use crate::FILE_NAMES;
 use crate::config::{Config, FieldSpec, Purpose};
-use crate::context::{Context, Loaded, Location, Repository, TypesOrBuiltin, is_remote, leaves, refused_address};
+use crate::context::{
+    Context, Loaded, Location, Repository, TypesOrBuiltin, is_remote, leaves, refused_address,
+};
 use crate::crds;
 use crate::error::Error;
 use crate::files::join;
@@ -25,7 +28,6 @@ use crate::source::Document;
 use crate::stream;
 use crate::transformers;
 use crate::value::Value;
-use crate::FILE_NAMES;
 
 /// The version that `managedByLabel` names.
 const VERSION: &str = "v5.8.2";
@@ -53,7 +55,7 @@ impl Accumulator {
 
     /// Adds objects whose ids are new.
     fn append(&mut self, context: &Context<'_>, resources: Vec<Resource>) -> Result<(), Error> {
-        let mut ids: std::collections::HashSet<_> =
+        let mut ids: std::collections::BTreeSet<_> =
             self.resources.iter().map(|resource| resource.id().key()).collect();
         for resource in resources {
             let id = resource.id();
@@ -150,7 +152,10 @@ fn add_managed_by(kustomization: &Kustomization, resources: &mut [Resource]) {
     for resource in resources {
         let set = crate::fields::visit(resource, &spec, crate::fields::Missing::Map, &mut |value, _| {
             if let Some(map) = value.as_map_mut() {
-                map.insert("app.kubernetes.io/managed-by".into(), Value::string(format!("kustomize-{VERSION}")));
+                map.insert(
+                    "app.kubernetes.io/managed-by".into(),
+                    Value::string(format!("kustomize-{VERSION}")),
+                );
             }
             Ok(())
         });
@@ -204,8 +209,13 @@ fn refuse_metadata(kustomization: &Kustomization) -> Result<(), Error> {
 }
 
 /// Sets the schema that strategic merge patches use from here on.
-fn read_openapi(context: &Context<'_>, location: &Location<'_>, kustomization: &Kustomization) -> Result<(), Error> {
-    if let Some(version) = kustomization.openapi_version.as_ref().filter(|version| version.text != "v1.21.2") {
+fn read_openapi(
+    context: &Context<'_>,
+    location: &Location<'_>,
+    kustomization: &Kustomization,
+) -> Result<(), Error> {
+    if let Some(version) = kustomization.openapi_version.as_ref().filter(|version| version.text != "v1.21.2")
+    {
         let message = format!("the OpenAPI version {} is not built in", version.text);
         return Err(Error::new(message).at(&version.place.file, Some(version.place.line)));
     }
@@ -213,7 +223,8 @@ fn read_openapi(context: &Context<'_>, location: &Location<'_>, kustomization: &
     let loaded = context.load(location, &item.text, &item.place)?;
     let node = pintle_yaml::read_exact(&loaded.text).map_err(|error| error.to_string());
     let types = node.and_then(|node| Types::from_openapi(&node));
-    let types = types.map_err(|error| Error::new(format!("invalid schema file: {error}")).at(&loaded.file, None))?;
+    let types =
+        types.map_err(|error| Error::new(format!("invalid schema file: {error}")).at(&loaded.file, None))?;
     *context.types.borrow_mut() = Rc::new(TypesOrBuiltin::Own(types));
     Ok(())
 }
@@ -274,7 +285,9 @@ fn enter<'f>(context: &Context<'_>, location: &Location<'f>, path: &str) -> Resu
     // A part that only contains dots among other letters comes from a wrong indentation.
     let ambiguous = |part: &str| part != ".." && part.contains("..");
     if path.split('/').any(ambiguous) {
-        return Err(Error::new(format!("path {path:?} is ambiguous; check the indentation of the kustomization")));
+        return Err(Error::new(format!(
+            "path {path:?} is ambiguous; check the indentation of the kustomization"
+        )));
     }
     if !context.is_folder(location, &folder)? {
         return Err(Error::new(format!("there is no file or folder {path}")));
@@ -340,7 +353,8 @@ fn add_component(
         let message = "this is no component; it belongs into resources and not into components";
         return Err(Error::new(message).at(&kustomization.file, None));
     }
-    let accumulated = with_stack(|| accumulate(context, &inner, &kustomization, accumulator, helm_namespace))?;
+    let accumulated =
+        with_stack(|| accumulate(context, &inner, &kustomization, accumulator, helm_namespace))?;
     check_unique(&accumulated.resources)?;
     Ok(accumulated)
 }
@@ -435,9 +449,27 @@ fn transform(
 
 /// The kinds that come first in kustomize's order.
 const FIRST: [&str; 22] = [
-    "Namespace", "ResourceQuota", "StorageClass", "CustomResourceDefinition", "ServiceAccount", "PodSecurityPolicy",
-    "Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding", "ConfigMap", "Secret", "Endpoints", "Service",
-    "LimitRange", "PriorityClass", "PersistentVolume", "PersistentVolumeClaim", "Deployment", "StatefulSet", "CronJob",
+    "Namespace",
+    "ResourceQuota",
+    "StorageClass",
+    "CustomResourceDefinition",
+    "ServiceAccount",
+    "PodSecurityPolicy",
+    "Role",
+    "ClusterRole",
+    "RoleBinding",
+    "ClusterRoleBinding",
+    "ConfigMap",
+    "Secret",
+    "Endpoints",
+    "Service",
+    "LimitRange",
+    "PriorityClass",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "Deployment",
+    "StatefulSet",
+    "CronJob",
     "PodDisruptionBudget",
 ];
 
@@ -452,15 +484,17 @@ fn sort(kustomization: &Kustomization, order: Order, resources: &mut Vec<Resourc
         None if order == Order::AsNamed => return,
         _ => (FIRST.map(str::to_owned).to_vec(), LAST.map(str::to_owned).to_vec()),
     };
-    let mut ranks: HashMap<&str, i64> = HashMap::new();
+    let mut ranks: BTreeMap<&str, i64> = BTreeMap::new();
     let first = orders.0.len() as i64;
     ranks.extend(orders.0.iter().zip(-first..).map(|(kind, rank)| (kind.as_str(), rank)));
     ranks.extend(orders.1.iter().zip(1..).map(|(kind, rank)| (kind.as_str(), rank)));
-    let mut keyed: Vec<(Id, Resource)> = resources.drain(..).map(|resource| (resource.id(), resource)).collect();
+    let mut keyed: Vec<(Id, Resource)> =
+        resources.drain(..).map(|resource| (resource.id(), resource)).collect();
     keyed.sort_by(|(one, _), (other, _)| {
         let rank = |id: &Id| id.gvk.kind.as_str().and_then(|kind| ranks.get(kind)).copied().unwrap_or(0);
         let kinds = || {
-            let namespaces = one.gvk.kind.as_bytes() == b"Namespace" && other.gvk.kind.as_bytes() == b"Namespace";
+            let namespaces =
+                one.gvk.kind.as_bytes() == b"Namespace" && other.gvk.kind.as_bytes() == b"Namespace";
             let order = kind_text(one).cmp(&kind_text(other));
             let core = one.gvk.group.is_empty() || other.gvk.group.is_empty();
             if namespaces && core { order.reverse() } else { order }

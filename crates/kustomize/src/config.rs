@@ -157,7 +157,9 @@ impl Config {
             if name == "nameReference" {
                 for entry in list_of(value, &name)? {
                     let target = gvk_of(entry);
-                    let specs = entry.get("fieldSpecs").map_or(Ok(Vec::new()), |specs| specs_of(specs, "fieldSpecs"))?;
+                    let specs = entry
+                        .get("fieldSpecs")
+                        .map_or(Ok(Vec::new()), |specs| specs_of(specs, "fieldSpecs"))?;
                     config.references.push(NameReference { target, referrers: specs });
                 }
                 continue;
@@ -200,9 +202,10 @@ pub(crate) fn merge_all(into: &mut Vec<FieldSpec>, others: &[FieldSpec]) -> Resu
 /// Adds a field unless it is there already.
 pub(crate) fn merge_one(into: &mut Vec<FieldSpec>, other: &FieldSpec) -> Result<(), Error> {
     match into.iter().find(|mine| mine.path == other.path && mine.gvk.is_selected(&other.gvk)) {
-        Some(mine) if mine.create != other.create => {
-            Err(Error::new(format!("conflicting fieldspecs: {} is to be created in one and not in another", other.path)))
-        }
+        Some(mine) if mine.create != other.create => Err(Error::new(format!(
+            "conflicting fieldspecs: {} is to be created in one and not in another",
+            other.path
+        ))),
         Some(_) => Ok(()),
         None => {
             into.push(other.clone());
@@ -278,8 +281,7 @@ fn make_builtin() -> Config {
             false,
         ),
     ];
-    *config.of_mut(Purpose::CommonLabels) =
-        [selectors(), template_labels(), claim_labels()].concat();
+    *config.of_mut(Purpose::CommonLabels) = [selectors(), template_labels(), claim_labels()].concat();
     *config.of_mut(Purpose::TemplateLabels) = template_labels();
     *config.of_mut(Purpose::ClaimLabels) = claim_labels();
     *config.of_mut(Purpose::CommonAnnotations) = annotations();
@@ -298,9 +300,10 @@ fn selectors() -> Vec<FieldSpec> {
         FieldSpec::new(kind("Deployment"), "spec/selector/matchLabels", true),
     ];
     specs.extend(pod_selectors("apps:Deployment"));
-    specs.extend(["ReplicaSet", "DaemonSet", "apps:StatefulSet"].map(|name| {
-        FieldSpec::new(kind(name), "spec/selector/matchLabels", true)
-    }));
+    specs.extend(
+        ["ReplicaSet", "DaemonSet", "apps:StatefulSet"]
+            .map(|name| FieldSpec::new(kind(name), "spec/selector/matchLabels", true)),
+    );
     specs.extend(pod_selectors("apps:StatefulSet"));
     let others = [
         ("batch:Job", "spec/selector/matchLabels"),
@@ -334,7 +337,8 @@ fn pod_selectors(name: &str) -> Vec<FieldSpec> {
 /// The metadata of objects and pod templates.
 fn metadata(field: &str, stateful_set: &str) -> Vec<FieldSpec> {
     let mut specs = vec![FieldSpec::everywhere(&format!("metadata/{field}"), true)];
-    let templates = ["/v1:ReplicationController", "Deployment", "ReplicaSet", "DaemonSet", stateful_set, "batch:Job"];
+    let templates =
+        ["/v1:ReplicationController", "Deployment", "ReplicaSet", "DaemonSet", stateful_set, "batch:Job"];
     let path = format!("spec/template/metadata/{field}");
     specs.extend(templates.map(|name| FieldSpec::new(kind(name), &path, true)));
     for path in ["spec/jobTemplate/metadata", "spec/jobTemplate/spec/template/metadata"] {
@@ -448,7 +452,11 @@ fn references() -> Vec<NameReference> {
     add("scheduling.k8s.io/v1:PriorityClass", by_controllers("priorityClassName"));
     references.push(NameReference {
         // The slash is kustomize's own: no object has this group, so nothing is ever found.
-        target: Gvk { group: "networking.k8s.io/v1".into(), version: "v1".into(), kind: "IngressClass".into() },
+        target: Gvk {
+            group: "networking.k8s.io/v1".into(),
+            version: "v1".into(),
+            kind: "IngressClass".into(),
+        },
         referrers: vec![FieldSpec::new(kind("Ingress"), "spec/ingressClassName", false)],
     });
     let policy = "admissionregistration.k8s.io:ValidatingAdmissionPolicy";

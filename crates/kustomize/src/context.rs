@@ -69,7 +69,9 @@ impl<'f> Location<'f> {
         if let Some((_, inside)) = self.visited.iter().rev().find(contains) {
             let shown = |folder: &str| if folder.is_empty() { ".".to_owned() } else { folder.to_owned() };
             let (folder, inside) = (shown(&folder), shown(inside));
-            return Err(format!("cycle detected: candidate root '{folder}' contains visited root '{inside}'"));
+            return Err(format!(
+                "cycle detected: candidate root '{folder}' contains visited root '{inside}'"
+            ));
         }
         let mut visited = self.visited.clone();
         visited.push((repository.clone(), folder.clone()));
@@ -183,7 +185,9 @@ impl<'o> Context<'o> {
         let Some(text) = read.map_err(|error| Error::new(error).at(&file, None))? else { return Ok(None) };
         let limits = &self.options.limits;
         if text.len() > limits.file_size {
-            return Err(Error::new(format!("the file is larger than {} bytes", limits.file_size)).at(&file, None));
+            return Err(
+                Error::new(format!("the file is larger than {} bytes", limits.file_size)).at(&file, None)
+            );
         }
         self.size.set(self.size.get().saturating_add(text.len()));
         if self.size.get() > limits.total_size {
@@ -233,6 +237,10 @@ pub(crate) fn refused_address(path: &str) -> Error {
 
 /// Whether a resource is an address and not a path.
 pub(crate) fn is_remote(path: &str) -> bool {
-    let hosts = ["github.com/", "github.com:", "gitlab.com/", "bitbucket.org/", "gh:", "git@", "git::", "file://"];
-    path.contains("://") || path.contains("?ref=") || path.contains(".git//") || hosts.iter().any(|host| path.starts_with(host))
+    let hosts =
+        ["github.com/", "github.com:", "gitlab.com/", "bitbucket.org/", "gh:", "git@", "git::", "file://"];
+    path.contains("://")
+        || path.contains("?ref=")
+        || path.contains(".git//")
+        || hosts.iter().any(|host| path.starts_with(host))
 }

@@ -13,7 +13,9 @@ pub(crate) fn config_of(text: &[u8]) -> Result<Config, String> {
     let node = pintle_yaml::read_exact(text).map_err(|error| error.to_string())?;
     let definitions = node.as_map().ok_or("the file is no map of OpenAPI definitions")?;
     if let Some((name, _)) = definitions.iter().find(|(_, definition)| definition.as_map().is_none()) {
-        return Err(format!("{name} is no OpenAPI definition; a CustomResourceDefinition belongs into resources"));
+        return Err(format!(
+            "{name} is no OpenAPI definition; a CustomResourceDefinition belongs into resources"
+        ));
     }
     let mut config = Config::default();
     for (name, _) in definitions.iter() {

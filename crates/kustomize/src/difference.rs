@@ -8,7 +8,8 @@ use crate::value::Value;
 const MOST: usize = 2_000;
 
 /// Fields that tell items of a list apart.
-const NAMES: [&str; 9] = ["name", "key", "mountPath", "containerPort", "port", "topologyKey", "ip", "type", "host"];
+const NAMES: [&str; 9] =
+    ["name", "key", "mountPath", "containerPort", "port", "topologyKey", "ip", "type", "host"];
 
 /// The paths in `new` that are different from `old`, and those of fields that are gone.
 pub(crate) fn differences(old: &Value, new: &Value) -> Vec<ValuePath> {
@@ -78,14 +79,16 @@ pub(crate) fn in_patch(path: &ValuePath, object: &Value, patch: &Value) -> Value
             (Segment::Key(key), Value::Map(object), Value::Map(patch)) => {
                 patch.get(key).map(|patch| (object.get(key), patch, Segment::Key(key.clone())))
             }
-            (Segment::Index(index), Value::List(object), Value::List(patch)) => object.get(*index).and_then(|item| {
-                let same = |candidate: &Value| match identity(item) {
-                    Some((name, text)) => candidate.get(name).is_some_and(|value| value.text() == text),
-                    None => candidate == item,
-                };
-                let at = patch.iter().position(same)?;
-                Some((Some(item), &patch[at], Segment::Index(at)))
-            }),
+            (Segment::Index(index), Value::List(object), Value::List(patch)) => {
+                object.get(*index).and_then(|item| {
+                    let same = |candidate: &Value| match identity(item) {
+                        Some((name, text)) => candidate.get(name).is_some_and(|value| value.text() == text),
+                        None => candidate == item,
+                    };
+                    let at = patch.iter().position(same)?;
+                    Some((Some(item), &patch[at], Segment::Index(at)))
+                })
+            }
             _ => None,
         };
         let Some((inner, inner_patch, segment)) = next else { break };

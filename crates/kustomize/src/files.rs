@@ -81,7 +81,8 @@ pub(crate) fn join(folder: &str, path: &str) -> Option<String> {
 
 /// Whether a path is a folder or inside it.
 pub(crate) fn is_within(path: &str, folder: &str) -> bool {
-    folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    folder.is_empty()
+        || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 #[cfg(test)]

@@ -25,7 +25,11 @@ pub(crate) fn generate(
     generate_at(context, location, entry).map_err(|error| error.at(&entry.place.file, Some(entry.place.line)))
 }
 
-fn generate_at(context: &Context<'_>, location: &Location<'_>, entry: &GeneratorEntry) -> Result<Resource, Error> {
+fn generate_at(
+    context: &Context<'_>,
+    location: &Location<'_>,
+    entry: &GeneratorEntry,
+) -> Result<Resource, Error> {
     if entry.name.is_empty() {
         return Err(Error::new("a configmap must have a name"));
     }
@@ -104,9 +108,10 @@ fn load_pairs(
         pairs.extend(read_env(&loaded.text).map_err(|error| Error::new(format!("{path}: {error}")))?);
     }
     for literal in &entry.literals {
-        let (key, text) = literal.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or_else(|| {
-            Error::new(format!("invalid literal source {literal}, expected key=value"))
-        })?;
+        let (key, text) = literal
+            .split_once('=')
+            .filter(|(key, _)| !key.is_empty())
+            .ok_or_else(|| Error::new(format!("invalid literal source {literal}, expected key=value")))?;
         pairs.push((key.to_owned(), without_quotes(text).as_bytes().to_vec()));
     }
     for source in &entry.files {
@@ -114,7 +119,7 @@ fn load_pairs(
         let loaded = context.load(location, path, &entry.place)?;
         pairs.push((key.to_owned(), loaded.text.to_vec()));
     }
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = std::collections::BTreeSet::new();
     if let Some((key, _)) = pairs.iter().find(|(key, _)| !seen.insert(key.clone())) {
         return Err(Error::new(format!("configmap {} illegally repeats the key `{key}`", entry.name)));
     }
@@ -174,9 +179,7 @@ pub(crate) fn absorb(resources: &mut Vec<Resource>, mut new: Resource) -> Result
             Ok(())
         }
         ([], _) => fail(format!("{} does not exist; cannot merge or replace", short(&id))),
-        ([_], Behavior::Create) => {
-            fail(format!("{} exists; behavior must be merge or replace", short(&id)))
-        }
+        ([_], Behavior::Create) => fail(format!("{} exists; behavior must be merge or replace", short(&id))),
         ([at], behavior) => {
             let old = resources[*at].clone();
             merge_metadata(&mut new, &old);
@@ -184,7 +187,11 @@ pub(crate) fn absorb(resources: &mut Vec<Resource>, mut new: Resource) -> Result
                 merge_data(&mut new, &old);
             }
             for path in crate::difference::differences(&old.value, &new.value) {
-                new.changes.push(crate::object::Change { path, kind: ChangeKind::Generator, place: place.clone() });
+                new.changes.push(crate::object::Change {
+                    path,
+                    kind: ChangeKind::Generator,
+                    place: place.clone(),
+                });
             }
             resources[*at] = new;
             Ok(())

@@ -1,21 +1,23 @@
 //! What kustomize knows an object by.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use pintle_tree::Str;
 
 /// The kinds without a namespace that kustomize knows, with their API versions.
-static CLUSTER_KINDS: LazyLock<HashMap<&str, Vec<&str>>> = LazyLock::new(|| {
-    let mut kinds: HashMap<&str, Vec<&str>> = HashMap::new();
-    for (api_version, kind) in include_str!("cluster_kinds.txt").lines().filter_map(|line| line.rsplit_once('/')) {
+static CLUSTER_KINDS: LazyLock<BTreeMap<&str, Vec<&str>>> = LazyLock::new(|| {
+    let mut kinds: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (api_version, kind) in
+        include_str!("cluster_kinds.txt").lines().filter_map(|line| line.rsplit_once('/'))
+    {
         kinds.entry(kind).or_default().push(api_version);
     }
     kinds
 });
 
 /// Group, version and kind; in a selector, what is empty matches all.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Gvk {
     pub(crate) group: Str,
     pub(crate) version: Str,
@@ -34,7 +36,9 @@ impl Gvk {
 
     pub(crate) fn is_selected(&self, selector: &Gvk) -> bool {
         let fits = |wanted: &Str, found: &Str| wanted.is_empty() || wanted == found;
-        fits(&selector.kind, &self.kind) && fits(&selector.group, &self.group) && fits(&selector.version, &self.version)
+        fits(&selector.kind, &self.kind)
+            && fits(&selector.group, &self.group)
+            && fits(&selector.version, &self.version)
     }
 
     pub(crate) fn api_version(&self) -> String {
@@ -52,12 +56,17 @@ impl Gvk {
     /// `Kind.version.group`, as kustomize prints it.
     pub(crate) fn text(&self) -> String {
         let or = |text: &Str, none: &str| if text.is_empty() { none.to_owned() } else { text.to_string() };
-        format!("{}.{}.{}", or(&self.kind, "[noKind]"), or(&self.version, "[noVer]"), or(&self.group, "[noGrp]"))
+        format!(
+            "{}.{}.{}",
+            or(&self.kind, "[noKind]"),
+            or(&self.version, "[noVer]"),
+            or(&self.group, "[noGrp]")
+        )
     }
 }
 
 /// Group, version, kind, name and namespace of an object.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Id {
     pub(crate) gvk: Gvk,
     pub(crate) name: Str,

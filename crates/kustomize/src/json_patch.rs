@@ -213,7 +213,9 @@ fn replace(root: &mut Node, pointer: &str, value: Node) -> Result<ValuePath, Str
 
 /// Whether a node may be a patch: a list of maps.
 pub(crate) fn looks_like_patch(node: &Node) -> bool {
-    node.as_list().is_some_and(|list| list.iter().all(|item| item.as_map().is_some_and(|map: &Map<Node>| !map.is_empty())))
+    node.as_list().is_some_and(|list| {
+        list.iter().all(|item| item.as_map().is_some_and(|map: &Map<Node>| !map.is_empty()))
+    })
 }
 
 #[cfg(test)]
@@ -235,7 +237,10 @@ mod tests {
             ("[{op: remove, path: /a/-1}]", r#"{"a":[1]}"#),
             ("[{op: replace, path: /b~1c, value: {x: 1}}]", r#"{"a":[1,2],"b/c":{"x":1}}"#),
             ("[{op: move, from: /a/0, path: /b}]", r#"{"a":[2],"b":1}"#),
-            ("[{op: test, path: /a/0, value: 1}, {op: copy, from: /a, path: /b}]", r#"{"a":[1,2],"b":[1,2]}"#),
+            (
+                "[{op: test, path: /a/0, value: 1}, {op: copy, from: /a, path: /b}]",
+                r#"{"a":[1,2],"b":[1,2]}"#,
+            ),
         ] {
             assert_eq!(patched("{a: [1, 2]}", patch).as_deref(), Ok(expected), "{patch}");
         }
@@ -243,7 +248,8 @@ mod tests {
 
     #[test]
     fn wrong_operations_are_named_with_their_number() {
-        let error = patched("{a: 1}", "[{op: test, path: /a, value: 1}, {op: remove, path: /b}]").unwrap_err();
+        let error =
+            patched("{a: 1}", "[{op: test, path: /a, value: 1}, {op: remove, path: /b}]").unwrap_err();
         assert_eq!(error, "operation 2 (remove /b): there is no such path");
         assert!(patched("{a: [1]}", "[{op: add, path: /a/5, value: 1}]").is_err());
         assert!(patched("{a: 1}", "[{op: add, path: /x/y, value: 1}]").is_err());
@@ -251,7 +257,8 @@ mod tests {
 
     #[test]
     fn copies_are_bounded() {
-        let patch: String = (0..30).map(|number| format!("{{op: copy, from: '', path: /x{number}}}, ")).collect();
+        let patch: String =
+            (0..30).map(|number| format!("{{op: copy, from: '', path: /x{number}}}, ")).collect();
         assert!(patched("{a: 1}", &format!("[{patch}]")).expect_err("2^30 nodes").contains("too large"));
     }
 }

@@ -123,7 +123,7 @@ pub(crate) struct FieldOptions {
 /// `replacements` entries: in the file, or in another one.
 #[derive(Clone, Debug)]
 pub(crate) enum ReplacementEntry {
-    Inline(Replacement),
+    Inline(Box<Replacement>),
     File(Item),
 }
 
@@ -167,11 +167,38 @@ pub(crate) struct Kustomization {
 
 /// The fields that this crate knows.
 const KNOWN: [&str; 32] = [
-    "apiVersion", "kind", "metadata", "openapi", "namePrefix", "nameSuffix", "namespace", "commonLabels", "labels",
-    "commonAnnotations", "patchesStrategicMerge", "patchesJson6902", "patches", "images", "imageTags", "replacements",
-    "replicas", "vars", "sortOptions", "resources", "components", "crds", "bases", "configMapGenerator",
-    "secretGenerator", "helmGlobals", "helmCharts", "helmChartInflationGenerator", "generatorOptions", "configurations",
-    "buildMetadata", "generators",
+    "apiVersion",
+    "kind",
+    "metadata",
+    "openapi",
+    "namePrefix",
+    "nameSuffix",
+    "namespace",
+    "commonLabels",
+    "labels",
+    "commonAnnotations",
+    "patchesStrategicMerge",
+    "patchesJson6902",
+    "patches",
+    "images",
+    "imageTags",
+    "replacements",
+    "replicas",
+    "vars",
+    "sortOptions",
+    "resources",
+    "components",
+    "crds",
+    "bases",
+    "configMapGenerator",
+    "secretGenerator",
+    "helmGlobals",
+    "helmCharts",
+    "helmChartInflationGenerator",
+    "generatorOptions",
+    "configurations",
+    "buildMetadata",
+    "generators",
 ];
 
 /// The fields that run programs, or are going away.
@@ -200,9 +227,8 @@ impl Kustomization {
     /// # Errors
     /// What is no kustomization, and the fields that are refused.
     pub(crate) fn parse(file: &Arc<str>, text: &Arc<[u8]>) -> Result<Self, Error> {
-        let node = pintle_yaml::read_exact(text).map_err(|error| {
-            Error::new(format!("invalid Kustomization: {error}")).at(file, error.line())
-        })?;
+        let node = pintle_yaml::read_exact(text)
+            .map_err(|error| Error::new(format!("invalid Kustomization: {error}")).at(file, error.line()))?;
         let document = Document::new(file.clone(), text.clone(), 0..text.len());
         let map = match &node {
             Node::Map(map) => map,
@@ -235,11 +261,6 @@ impl Kustomization {
         let openapi_field = |name: &str| openapi.as_ref().map_or(Ok(None), |fields| fields.item(name));
         let (helm_charts, helm_globals) = decode::helm(fields)?;
         let metadata = fields.strings("buildMetadata")?;
-        let known = ["originAnnotations", "transformerAnnotations", "managedByLabel"];
-        if let Some(unknown) = metadata.iter().find(|word| !known.contains(&word.as_str())) {
-            // kustomize accepts any word; only those three mean something.
-            let _ = unknown;
-        }
         let warnings = DEPRECATED.iter().filter(|(name, _)| filled(name)).map(|(name, instead)| {
             format!("{}: '{name}' is deprecated. Please use '{instead}' instead.", fields.file())
         });
@@ -279,7 +300,11 @@ impl Kustomization {
         let is_component = match kind.as_str() {
             "" | "Kustomization" => false,
             "Component" => true,
-            other => return Err(fields.wrong("kind", &format!("kind should be Kustomization or Component, not {other}"))),
+            other => {
+                return Err(
+                    fields.wrong("kind", &format!("kind should be Kustomization or Component, not {other}"))
+                );
+            }
         };
         let wanted = if is_component { COMPONENT_VERSION } else { VERSION };
         match fields.text("apiVersion")?.as_str() {
@@ -295,11 +320,13 @@ impl Kustomization {
 
 /// Reads the replacements of a file of their own.
 pub(crate) fn read_replacements(file: &Arc<str>, text: &Arc<[u8]>) -> Result<Vec<Replacement>, Error> {
-    let node =
-        pintle_yaml::read_exact(text).map_err(|error| Error::new(error.to_string()).at(file, error.line()))?;
+    let node = pintle_yaml::read_exact(text)
+        .map_err(|error| Error::new(error.to_string()).at(file, error.line()))?;
     let document = Document::new(file.clone(), text.clone(), 0..text.len());
     let items: Vec<(&Node, ValuePath)> = match &node {
-        Node::List(list) => list.iter().enumerate().map(|(at, item)| (item, ValuePath::root().index(at))).collect(),
+        Node::List(list) => {
+            list.iter().enumerate().map(|(at, item)| (item, ValuePath::root().index(at))).collect()
+        }
         other => vec![(other, ValuePath::root())],
     };
     let decode = |(item, path): (&Node, ValuePath)| match item {

@@ -123,17 +123,28 @@ pub fn read_objects(file: &str, text: &[u8]) -> Result<Vec<Object>, Error> {
     resources?.into_iter().map(Resource::finish).collect()
 }
 
-/// The path, the content and the parsed form of the kustomization in a folder; `None` if it has none.
+/// A kustomization file.
+#[derive(Clone, Debug)]
+pub struct KustomizationFile {
+    /// Its path.
+    pub path: String,
+    /// Its content.
+    pub text: Arc<[u8]>,
+    /// What is in it.
+    pub node: Node,
+}
+
+/// The kustomization file of a folder; `None` if it has none.
 ///
 /// # Errors
 /// When there are several, or it cannot be read.
-pub fn find_kustomization(files: &dyn Files, folder: &str) -> Result<Option<(String, Arc<[u8]>, Node)>, Error> {
+pub fn find_kustomization(files: &dyn Files, folder: &str) -> Result<Option<KustomizationFile>, Error> {
     let options = Options::default();
     let found = build::find_file(&Context::new(&options), &Location::root(files, clean(folder)?))?;
     let Some(found) = found else { return Ok(None) };
     let node = pintle_yaml::read_exact(&found.text)
         .map_err(|error| Error::new(error.to_string()).at(&found.file, error.line()))?;
-    Ok(Some((found.file.to_string(), found.text, node)))
+    Ok(Some(KustomizationFile { path: found.file.to_string(), text: found.text, node }))
 }
 
 /// A folder as paths are written here.

@@ -1,7 +1,7 @@
 //! Strategic merge patches with the meaning that they have in kustomize, which is not quite that of the API server: items of
 //! a patch come first, and a scalar keeps the quotes of the one that it replaces.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use pintle_tree::{Map, Str, with_stack};
 
@@ -215,7 +215,7 @@ impl Merger<'_> {
         keys: &[String],
     ) -> Result<Vec<Vec<Str>>, String> {
         let mut values = Vec::new();
-        let mut seen = HashSet::new();
+        let mut seen = BTreeSet::new();
         for item in patch.unwrap_or_default().iter().chain(old) {
             self.charge(1)?;
             let of_key = |key: &String| match key.as_str() {
@@ -248,10 +248,15 @@ impl Merger<'_> {
         let mut merged: Vec<Value> = Vec::new();
         for of_item in &values {
             self.charge(old.len() + merged.len() + patch.map_or(0, <[_]>::len))?;
-            let valid_values: Vec<Str> =
-                of_item.iter().zip(&used).filter(|(_, used)| **used).map(|(value, _)| value.clone()).collect();
+            let valid_values: Vec<Str> = of_item
+                .iter()
+                .zip(&used)
+                .filter(|(_, used)| **used)
+                .map(|(value, _)| value.clone())
+                .collect();
             let at = find_item(&old, &valid_keys, &valid_values);
-            let change = patch.and_then(|patch| Some(patch[find_item(patch, &valid_keys, &valid_values)?].clone()));
+            let change =
+                patch.and_then(|patch| Some(patch[find_item(patch, &valid_keys, &valid_values)?].clone()));
             let before = at.map(|at| old[at].clone());
             let outcome = self.walk(before, change, schema)?;
             let in_place = matches!(outcome, Outcome::Merged(_));
@@ -325,7 +330,8 @@ fn directive_of_map(patch: &mut Value) -> Result<Directive, String> {
 
 /// Takes the directive out of a list: an item that has nothing else.
 fn directive_of_list(list: &mut Vec<Value>) -> Result<Directive, String> {
-    let Some(item) = list.iter().find_map(|item| item.as_map().filter(|map| map.contains_key(DIRECTIVE))) else {
+    let Some(item) = list.iter().find_map(|item| item.as_map().filter(|map| map.contains_key(DIRECTIVE)))
+    else {
         return Ok(Directive::Merge);
     };
     if item.len() > 1 {
@@ -386,7 +392,8 @@ fn find_item(items: &[Value], keys: &[&str], values: &[Str]) -> Option<usize> {
 
 /// Replaces the items whose keys have these values, or appends one; without an item removes them.
 fn set_item(items: &mut Vec<Value>, item: Option<Value>, keys: &[&str], values: &[Str]) {
-    let maps_only = keys.first().is_some_and(|key| !key.is_empty()) && values.first().is_some_and(|v| !v.is_empty());
+    let maps_only =
+        keys.first().is_some_and(|key| !key.is_empty()) && values.first().is_some_and(|v| !v.is_empty());
     let mut found = false;
     let mut kept = Vec::with_capacity(items.len() + 1);
     for old in items.drain(..) {

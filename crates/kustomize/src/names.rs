@@ -1,6 +1,6 @@
 //! References to objects whose names have changed, and the hashes in the names of generated ones.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use pintle_tree::{Node, Str, ValuePath, json};
 use sha2::{Digest, Sha256};
@@ -17,7 +17,8 @@ use crate::value::Value;
 /// Adds hashes to the names of generated objects.
 pub(crate) fn add_hashes(resources: &mut [Resource]) -> Result<(), Error> {
     for resource in resources.iter_mut().filter(|resource| resource.needs_hash) {
-        let hash = hash_of(resource).map_err(|error| Error::new(format!("{}: {error}", short(&resource.id()))))?;
+        let hash =
+            hash_of(resource).map_err(|error| Error::new(format!("{}: {error}", short(&resource.id()))))?;
         resource.remember();
         let name = format!("{}-{hash}", resource.name());
         resource.set_name(&name.as_str().into());
@@ -84,7 +85,7 @@ struct Candidate {
 struct Finder<'c> {
     candidates: &'c [Candidate],
     /// The candidates that had a name.
-    by_name: HashMap<Str, Vec<usize>>,
+    by_name: BTreeMap<Str, Vec<usize>>,
 }
 
 /// The object with the field.
@@ -95,15 +96,19 @@ struct Referrer {
     /// `apiGroup` and `kind` of `roleRef`.
     role: Option<Gvk>,
     /// The namespaces of the service accounts that a role binding names.
-    namespaces: HashSet<Str>,
+    namespaces: BTreeSet<Str>,
 }
 
 /// Updates the names in all fields that refer to objects.
-pub(crate) fn fix_references(context: &Context<'_>, config: &Config, resources: &mut [Resource]) -> Result<(), Error> {
+pub(crate) fn fix_references(
+    context: &Context<'_>,
+    config: &Config,
+    resources: &mut [Resource],
+) -> Result<(), Error> {
     let candidates: Vec<Candidate> = resources.iter().map(candidate).collect();
-    let mut by_name: HashMap<Str, Vec<usize>> = HashMap::new();
+    let mut by_name: BTreeMap<Str, Vec<usize>> = BTreeMap::new();
     for (index, candidate) in candidates.iter().enumerate() {
-        let names: HashSet<&Str> = candidate.previous.iter().map(|id| &id.name).collect();
+        let names: BTreeSet<&Str> = candidate.previous.iter().map(|id| &id.name).collect();
         for name in names {
             by_name.entry(name.clone()).or_default().push(index);
         }
@@ -129,7 +134,11 @@ pub(crate) fn fix_references(context: &Context<'_>, config: &Config, resources: 
 }
 
 fn candidate(resource: &Resource) -> Candidate {
-    let place = resource.changes.iter().rev().find(|change| matches!(change.kind, ChangeKind::Name | ChangeKind::Hash));
+    let place = resource
+        .changes
+        .iter()
+        .rev()
+        .find(|change| matches!(change.kind, ChangeKind::Name | ChangeKind::Hash));
     Candidate {
         now: resource.id(),
         previous: resource.previous_ids().collect(),
@@ -143,17 +152,22 @@ fn candidate(resource: &Resource) -> Candidate {
 
 fn referrer_of(resource: &Resource) -> Referrer {
     let role = resource.value.get("roleRef").and_then(|role| {
-        Some(Gvk { group: role.get("apiGroup")?.text(), version: Str::default(), kind: role.get("kind")?.text() })
+        Some(Gvk {
+            group: role.get("apiGroup")?.text(),
+            version: Str::default(),
+            kind: role.get("kind")?.text(),
+        })
     });
-    let mut namespaces = HashSet::new();
-    if resource.top("kind").as_bytes() == b"RoleBinding" {
-        if let Some(Value::List(subjects)) = resource.value.get("subjects") {
-            let accounts = subjects.iter().filter(|subject| {
-                subject.get("kind").is_some_and(|kind| kind.text().as_bytes() == b"ServiceAccount")
-            });
-            namespaces.extend(accounts.filter_map(|subject| subject.get("namespace").map(Value::text)));
-        }
-    }
+    let is_binding = resource.top("kind").as_bytes() == b"RoleBinding";
+    let subjects = match resource.value.get("subjects") {
+        Some(Value::List(subjects)) if is_binding => subjects.as_slice(),
+        _ => &[],
+    };
+    let is_account = |subject: &&Value| {
+        subject.get("kind").is_some_and(|kind| kind.text().as_bytes() == b"ServiceAccount")
+    };
+    let accounts = subjects.iter().filter(is_account);
+    let namespaces = accounts.filter_map(|subject| subject.get("namespace").map(Value::text)).collect();
     Referrer {
         now: resource.id(),
         prefixes: resource.prefixes.clone(),
@@ -275,7 +289,8 @@ impl<'c> Search<'_, 'c> {
         if let Some(namespace) = namespace {
             found = self.in_namespace(found, namespace);
         }
-        let had = |candidate: &Candidate, gvk: &Gvk| candidate.previous.iter().any(|id| id.gvk.is_selected(gvk));
+        let had =
+            |candidate: &Candidate, gvk: &Gvk| candidate.previous.iter().any(|id| id.gvk.is_selected(gvk));
         found.retain(|candidate| {
             had(candidate, self.target)
                 && self.role.is_none_or(|role| had(candidate, role))
@@ -304,8 +319,9 @@ impl<'c> Search<'_, 'c> {
             let id = candidate.previous.first().unwrap_or(&candidate.now);
             (!id.cluster_scoped).then(|| id.effective_namespace())
         };
-        let current =
-            |candidate: &Candidate| (!candidate.now.cluster_scoped).then(|| candidate.now.effective_namespace());
+        let current = |candidate: &Candidate| {
+            (!candidate.now.cluster_scoped).then(|| candidate.now.effective_namespace())
+        };
         let visible = || self.finder.candidates.iter().filter(|candidate| self.is_visible(candidate));
         let first = visible().any(|candidate| original(candidate).as_ref() == Some(namespace));
         let fits = |candidate: &&Candidate| {
@@ -319,7 +335,8 @@ impl<'c> Search<'_, 'c> {
         let fits = |one: &[Str], other: &[Str]| {
             (allow_none && (one.is_empty() || other.is_empty())) || same_ending(one, other)
         };
-        fits(&candidate.prefixes, &self.referrer.prefixes) && fits(&candidate.suffixes, &self.referrer.suffixes)
+        fits(&candidate.prefixes, &self.referrer.prefixes)
+            && fits(&candidate.suffixes, &self.referrer.suffixes)
     }
 }
 

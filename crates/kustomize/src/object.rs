@@ -91,7 +91,7 @@ impl Object {
 pub struct Build {
     /// The objects, in the order in which `kustomize build` prints them.
     pub objects: Vec<Object>,
-    /// The files that were read, sorted: the build changes only if one of them does, or a file that was missing appears.
+    /// The paths that were asked for, sorted, those without a file included: only changes there can change the build.
     pub files: Vec<String>,
     /// What kustomize warns of: deprecated fields.
     pub warnings: Vec<String>,

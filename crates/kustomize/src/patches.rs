@@ -62,7 +62,8 @@ pub(crate) fn apply(
     entry: &PatchEntry,
     resources: &mut Vec<Resource>,
 ) -> Result<(), Error> {
-    apply_entry(context, location, entry, resources).map_err(|error| error.at(&entry.place.file, Some(entry.place.line)))
+    apply_entry(context, location, entry, resources)
+        .map_err(|error| error.at(&entry.place.file, Some(entry.place.line)))
 }
 
 fn apply_entry(
@@ -100,7 +101,8 @@ pub(crate) fn apply_json(
             return Err(Error::new("must specify the target name"));
         }
         let text = text_of(context, location, entry, &entry.patch)?;
-        let node = pintle_yaml::read_exact(&text.loaded.text).map_err(|error| Error::new(error.to_string()))?;
+        let node =
+            pintle_yaml::read_exact(&text.loaded.text).map_err(|error| Error::new(error.to_string()))?;
         let operations = json_patch::parse(&node).map_err(Error::new)?;
         if operations.is_empty() {
             return Err(Error::new("the patch appears to be empty"));
@@ -157,6 +159,11 @@ fn merge_all(
         if let (Some(map), Some(version)) = (patch.value.as_map_mut(), resource.value.get("apiVersion")) {
             map.insert("apiVersion".into(), version.clone());
         }
+        // kustomize copies these as texts on its way, so that a null becomes the text `null`.
+        for field in ["labels", "annotations"] {
+            let texts = patch.texts(field);
+            patch.set_texts(field, texts);
+        }
         merge_into(context, resource, &patch, name, kind)?;
     }
     drop_empty(resources);
@@ -167,7 +174,8 @@ fn merge_all(
 fn only_target(resources: &[Resource], patch: &Resource) -> Result<usize, Error> {
     let id = patch.id();
     let key = id.key();
-    let mut found = resources.iter().enumerate().filter(|(_, resource)| resource.all_ids().any(|id| id.key() == key));
+    let mut found =
+        resources.iter().enumerate().filter(|(_, resource)| resource.all_ids().any(|id| id.key() == key));
     let no = |what: &str| Error::new(format!("{what} for patch {}", short(&id)));
     match (found.next(), found.next()) {
         (Some((at, _)), None) => Ok(at),
@@ -196,7 +204,8 @@ fn merge_into(
     let left = merger.work;
     context.set_work_left(left);
     let merged = merged.map_err(|error| {
-        Error::new(format!("patching {}: {error}", short(&patch.id()))).at(&patch.origin.file, Some(patch.origin.line))
+        Error::new(format!("patching {}: {error}", short(&patch.id())))
+            .at(&patch.origin.file, Some(patch.origin.line))
     })?;
     resource.value = merged.unwrap_or_else(Value::null);
     if resource.value.is_empty() {
@@ -258,11 +267,14 @@ pub(crate) fn drop_empty(resources: &mut Vec<Resource>) {
 
 /// Refuses two objects with the same id.
 pub(crate) fn check_unique(resources: &[Resource]) -> Result<(), Error> {
-    let mut seen = std::collections::HashSet::with_capacity(resources.len());
+    let mut seen = std::collections::BTreeSet::new();
     for resource in resources {
         let id = resource.id();
         if !seen.insert(id.key()) {
-            return Err(Error::new(format!("may not add resource with an already registered id: {}", short(&id))));
+            return Err(Error::new(format!(
+                "may not add resource with an already registered id: {}",
+                short(&id)
+            )));
         }
     }
     Ok(())

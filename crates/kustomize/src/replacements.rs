@@ -17,7 +17,11 @@ use crate::value::{Scalar, Tag, Value};
 const DEFAULT_FIELD: &str = "metadata.name";
 
 /// Applies a replacement.
-pub(crate) fn apply(context: &Context<'_>, replacement: &Replacement, resources: &mut [Resource]) -> Result<(), Error> {
+pub(crate) fn apply(
+    context: &Context<'_>,
+    replacement: &Replacement,
+    resources: &mut [Resource],
+) -> Result<(), Error> {
     context.charge(resources.len().saturating_mul(1 + replacement.targets.len()))?;
     let value = match (&replacement.value, &replacement.source) {
         (Some(text), _) => Ok(Value::Scalar(Scalar::resolved(text.as_str()))),
@@ -41,7 +45,8 @@ fn apply_target(
     value: &Value,
     resources: &mut [Resource],
 ) -> Result<(), Error> {
-    let select = target.select.as_ref().ok_or_else(|| Error::new("target must specify resources to select"))?;
+    let select =
+        target.select.as_ref().ok_or_else(|| Error::new("target must specify resources to select"))?;
     let select = Selector::compile(select).map_err(Error::new)?;
     let reject: Vec<Selector> =
         target.reject.iter().map(Selector::compile).collect::<Result<_, _>>().map_err(Error::new)?;
@@ -86,7 +91,8 @@ fn is_source(id: &Id, selector: &SelectorText) -> bool {
 fn source_value(source: &Source, resources: &[Resource]) -> Result<Value, String> {
     let selector = &source.selector;
     let words = [&selector.kind, &selector.name, &selector.namespace];
-    let shown = words.iter().filter(|word| !word.is_empty()).map(|word| word.as_str()).collect::<Vec<_>>().join(" ");
+    let shown =
+        words.iter().filter(|word| !word.is_empty()).map(|word| word.as_str()).collect::<Vec<_>>().join(" ");
     let mut found = resources.iter().filter(|resource| resource.all_ids().any(|id| is_source(&id, selector)));
     let resource = match (found.next(), found.next()) {
         (Some(resource), None) => resource,
@@ -96,7 +102,8 @@ fn source_value(source: &Source, resources: &[Resource]) -> Result<Value, String
     let field_path = if source.field_path.is_empty() { DEFAULT_FIELD } else { &source.field_path };
     let parts = split_field_path(field_path);
     let found = look_up(&resource.value, &parts)?.filter(|value| !value.is_empty());
-    let value = found.ok_or_else(|| format!("fieldPath `{field_path}` is missing for replacement source {shown}"))?;
+    let value =
+        found.ok_or_else(|| format!("fieldPath `{field_path}` is missing for replacement source {shown}"))?;
     refine(value, &source.options)
 }
 
@@ -109,8 +116,10 @@ fn refine(value: &Value, options: &FieldOptions) -> Result<Value, String> {
         return Err("delimiter option can only be used with scalar nodes".to_owned());
     };
     let text = scalar.text.to_str_lossy();
-    let part = usize::try_from(options.index).ok().and_then(|index| text.split(&options.delimiter).nth(index));
-    let part = part.ok_or_else(|| format!("options.index {} is out of bounds for value {text}", options.index))?;
+    let part =
+        usize::try_from(options.index).ok().and_then(|index| text.split(&options.delimiter).nth(index));
+    let part =
+        part.ok_or_else(|| format!("options.index {} is out of bounds for value {text}", options.index))?;
     Ok(Value::Scalar(Scalar { text: part.into(), tag: scalar.tag }))
 }
 
@@ -139,9 +148,11 @@ fn split_field_path(path: &str) -> Vec<String> {
 /// `[key=value]` as its parts.
 fn element_of(part: &str) -> Option<Result<(&str, &str), String>> {
     let inner = part.strip_prefix('[')?.strip_suffix(']')?;
-    Some(inner.split_once('=').ok_or_else(|| {
-        "list path element must contain fieldName=fieldValue for element to match".to_owned()
-    }))
+    Some(
+        inner.split_once('=').ok_or_else(|| {
+            "list path element must contain fieldName=fieldValue for element to match".to_owned()
+        }),
+    )
 }
 
 /// The node at a path; `None` if there is none.
@@ -149,7 +160,8 @@ fn look_up<'v>(value: &'v Value, parts: &[String]) -> Result<Option<&'v Value>, 
     let mut value = value;
     for part in parts.iter().map(|part| part.trim()).filter(|part| !part.is_empty()) {
         let next = if let Ok(index) = part.parse::<i64>() {
-            let index = usize::try_from(index).map_err(|_| format!("array index {index} cannot be negative"))?;
+            let index =
+                usize::try_from(index).map_err(|_| format!("array index {index} cannot be negative"))?;
             list_of(value)?.get(index)
         } else if part == "-" {
             list_of(value)?.last()
@@ -185,7 +197,12 @@ fn list_of(value: &Value) -> Result<&[Value], String> {
 }
 
 /// Sets all fields at a path, and returns their paths.
-fn set_at(root: &mut Value, path: &str, value: &Value, options: &FieldOptions) -> Result<Vec<ValuePath>, String> {
+fn set_at(
+    root: &mut Value,
+    path: &str,
+    value: &Value,
+    options: &FieldOptions,
+) -> Result<Vec<ValuePath>, String> {
     let parts = split_field_path(path);
     if let Some(changed) = set_in_text(root, &parts, value, options)? {
         return Ok(changed);
@@ -249,7 +266,13 @@ struct Walk<'v> {
 }
 
 impl Walk<'_> {
-    fn visit(&self, value: &mut Value, parts: &[String], path: &ValuePath, visit: &mut Visit<'_>) -> Result<(), String> {
+    fn visit(
+        &self,
+        value: &mut Value,
+        parts: &[String],
+        path: &ValuePath,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), String> {
         let Some((part, rest)) = parts.split_first() else { return visit(value, path) };
         if part.parse::<usize>().is_ok() {
             return self.at_index(value, part, rest, path, visit);
@@ -360,9 +383,7 @@ fn set_in_text(
     value: &Value,
     options: &FieldOptions,
 ) -> Result<Option<Vec<ValuePath>>, String> {
-    let is_text = |end: &usize| {
-        matches!(look_up(root, &parts[..*end]), Ok(Some(Value::Scalar(scalar))) if scalar.tag != Tag::Null)
-    };
+    let is_text = |end: &usize| matches!(look_up(root, &parts[..*end]), Ok(Some(Value::Scalar(scalar))) if scalar.tag != Tag::Null);
     let Some(end) = (1..parts.len()).find(is_text) else { return Ok(None) };
     let Ok(Some(Value::Scalar(scalar))) = look_up(root, &parts[..end]) else { return Ok(None) };
     let text = scalar.text.to_str_lossy().into_owned();
@@ -377,7 +398,8 @@ fn set_in_text(
         return Ok(None);
     }
     if !text.trim_start().starts_with(['{', '[']) {
-        return Err("replacements inside of a text that is YAML are not supported, only of one that is JSON".to_owned());
+        return Err("replacements inside of a text that is YAML are not supported, only of one that is JSON"
+            .to_owned());
     }
     let node = inner.to_node()?;
     let pretty = text.contains('\n') && text.contains("  ");
@@ -430,7 +452,12 @@ mod tests {
             ("b", "7", &none, r#"{"a":[{"n":"x","v":"1-2-3"},{"n":"y"}],"b":7}"#),
             ("a.0.v", "9", &part(1), r#"{"a":[{"n":"x","v":"1-9-3"},{"n":"y"}],"b":5}"#),
             ("a.0.v", "9", &part(-1), r#"{"a":[{"n":"x","v":"9-1-2-3"},{"n":"y"}],"b":5}"#),
-            ("c.[n=q].w", "9", &create, r#"{"a":[{"n":"x","v":"1-2-3"},{"n":"y"}],"b":5,"c":[{"n":"q","w":9}]}"#),
+            (
+                "c.[n=q].w",
+                "9",
+                &create,
+                r#"{"a":[{"n":"x","v":"1-2-3"},{"n":"y"}],"b":5,"c":[{"n":"q","w":9}]}"#,
+            ),
         ] {
             assert_eq!(set(object, path, text, options).as_deref(), Ok(expected), "{path}");
         }
@@ -441,7 +468,10 @@ mod tests {
     fn a_text_that_is_json_is_changed_inside() {
         let none = FieldOptions::default();
         let object = r#"{data: {c: '{"x": {"y": 1}}'}}"#;
-        assert_eq!(set(object, "data.c.x.y", "2", &none).as_deref(), Ok(r#"{"data":{"c":"{\"x\":{\"y\":2}}"}}"#));
+        assert_eq!(
+            set(object, "data.c.x.y", "2", &none).as_deref(),
+            Ok(r#"{"data":{"c":"{\"x\":{\"y\":2}}"}}"#)
+        );
         let error = set("{data: {c: 'x: 1'}}", "data.c.x", "2", &none).expect_err("YAML");
         assert!(error.contains("not supported"), "{error}");
     }

@@ -1,6 +1,6 @@
 //! Which lists of built-in kinds merge by which keys.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use pintle_tree::{Node, Str};
@@ -10,9 +10,9 @@ use crate::value::Value;
 /// The types with lists that merge, by name; built-in ones, or those of an `openapi` file.
 #[derive(Debug, Default)]
 pub(crate) struct Types {
-    types: HashMap<String, HashMap<String, Field>>,
+    types: BTreeMap<String, BTreeMap<String, Field>>,
     /// The type of `apiVersion/kind`.
-    kinds: HashMap<String, String>,
+    kinds: BTreeMap<String, String>,
 }
 
 /// A field that is, or leads to, a list that merges.
@@ -49,7 +49,9 @@ impl Types {
         let mut types = Types::default();
         for (name, definition) in definitions.iter() {
             let name = name.to_str_lossy().into_owned();
-            for kind in definition.get("x-kubernetes-group-version-kind").and_then(Node::as_list).unwrap_or_default() {
+            for kind in
+                definition.get("x-kubernetes-group-version-kind").and_then(Node::as_list).unwrap_or_default()
+            {
                 let text = |key| kind.get(key).and_then(Node::as_str).unwrap_or_default();
                 let api_version = match text("group") {
                     "" => text("version").to_owned(),
@@ -57,7 +59,7 @@ impl Types {
                 };
                 types.kinds.insert(format!("{api_version}/{}", text("kind")), name.clone());
             }
-            let mut fields = HashMap::new();
+            let mut fields = BTreeMap::new();
             let properties = definition.get("properties").and_then(Node::as_map);
             for (field, property) in properties.into_iter().flat_map(pintle_tree::Map::iter) {
                 types.add_property(&mut fields, &format!("{name}."), &field.to_str_lossy(), property, 0);
@@ -69,7 +71,7 @@ impl Types {
 
     fn add_property(
         &mut self,
-        fields: &mut HashMap<String, Field>,
+        fields: &mut BTreeMap<String, Field>,
         owner: &str,
         name: &str,
         property: &Node,
@@ -81,7 +83,9 @@ impl Types {
             if let Some(items) = inner.get("items") {
                 field.around.push_str("[]");
                 inner = items;
-            } else if let Some(values) = inner.get("additionalProperties").filter(|node| node.as_map().is_some()) {
+            } else if let Some(values) =
+                inner.get("additionalProperties").filter(|node| node.as_map().is_some())
+            {
                 field.around.push_str("{}");
                 inner = values;
             } else {
@@ -90,10 +94,11 @@ impl Types {
         }
         if let Some(reference) = inner.get("$ref").and_then(Node::as_str) {
             field.name = reference.trim_start_matches("#/definitions/").to_owned();
-        } else if let Some(properties) = inner.get("properties").and_then(Node::as_map).filter(|_| depth < 50) {
+        } else if let Some(properties) = inner.get("properties").and_then(Node::as_map).filter(|_| depth < 50)
+        {
             // A type without a name gets that of its field.
             field.name = format!("{owner}{name}");
-            let mut inner_fields = HashMap::new();
+            let mut inner_fields = BTreeMap::new();
             for (key, property) in properties.iter() {
                 let owner = format!("{}.", field.name);
                 self.add_property(&mut inner_fields, &owner, &key.to_str_lossy(), property, depth + 1);
@@ -115,7 +120,8 @@ impl Types {
 /// The keys of a list that merges.
 fn merge_keys(property: &Node) -> Option<Vec<String>> {
     let text = |key: &str| property.get(key).and_then(Node::as_str);
-    let merges = text("x-kubernetes-patch-strategy").is_some_and(|words| words.split(',').any(|word| word == "merge"));
+    let merges =
+        text("x-kubernetes-patch-strategy").is_some_and(|words| words.split(',').any(|word| word == "merge"));
     let listed = property.get("x-kubernetes-list-map-keys").and_then(Node::as_list);
     let listed: Option<Vec<String>> =
         listed.map(|keys| keys.iter().filter_map(Node::as_str).map(str::to_owned).collect());
@@ -133,7 +139,12 @@ impl<'t> Schema<'t> {
             return None;
         }
         let field = self.types.types.get(self.name)?.get(key.as_str()?)?;
-        Some(Schema { types: self.types, around: &field.around, name: &field.name, keys: field.keys.as_deref() })
+        Some(Schema {
+            types: self.types,
+            around: &field.around,
+            name: &field.name,
+            keys: field.keys.as_deref(),
+        })
     }
 
     /// The type of the items of a list.

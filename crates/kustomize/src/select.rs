@@ -52,7 +52,9 @@ impl Selector {
 
     /// Whether it says nothing about ids.
     pub(crate) fn is_empty(&self) -> bool {
-        [&self.group, &self.version, &self.kind, &self.name, &self.namespace].iter().all(|regex| regex.is_none())
+        [&self.group, &self.version, &self.kind, &self.name, &self.namespace]
+            .iter()
+            .all(|regex| regex.is_none())
     }
 
     /// Whether it says nothing about labels and annotations.
@@ -175,7 +177,8 @@ fn parse_requirement(part: &str) -> Option<Requirement> {
             _ => None,
         };
     }
-    let value = |text: &str| Some(text.trim()).filter(|text| !text.contains(char::is_whitespace)).map(str::to_owned);
+    let value =
+        |text: &str| Some(text.trim()).filter(|text| !text.contains(char::is_whitespace)).map(str::to_owned);
     if let Some((key, text)) = part.split_once("!=") {
         return make(key, Test::NotIn(vec![value(text)?]));
     }
@@ -200,14 +203,17 @@ mod tests {
     use super::*;
 
     fn fits_labels(selector: &str, labels: &[(&str, &str)]) -> bool {
-        let texts: Vec<(Str, Str)> = labels.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+        let texts: Vec<(Str, Str)> =
+            labels.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
         fits_all(&parse_requirements(selector).expect("a selector"), &texts)
     }
 
     #[test]
     fn label_selectors_have_the_tests_of_kubectl() {
         let labels = [("app", "web"), ("tier", "3")];
-        for selector in ["", "app", "app=web", "app==web, tier in (1, 3)", "!x", "app!=db", "x notin (y)", "tier>2"] {
+        for selector in
+            ["", "app", "app=web", "app==web, tier in (1, 3)", "!x", "app!=db", "x notin (y)", "tier>2"]
+        {
             assert!(fits_labels(selector, &labels), "{selector}");
         }
         for selector in ["x", "app=db", "tier in (1,2)", "!app", "app!=web", "tier<3"] {

@@ -85,7 +85,9 @@ impl Document {
         let inside = self.inside.iter().flat_map(ValuePath::segments);
         for segment in inside.chain(path.segments()) {
             let next = match segment {
-                Segment::Key(key) => field.entries.iter().rfind(|(name, _)| name == key).map(|(_, field)| field),
+                Segment::Key(key) => {
+                    field.entries.iter().rfind(|(name, _)| name == key).map(|(_, field)| field)
+                }
                 Segment::Index(index) => field.items.get(*index),
             };
             let Some(next) = next else { break };

@@ -11,7 +11,11 @@ use crate::source::Document;
 use crate::value::{self, Value};
 
 /// The objects of a text, each with its document.
-pub(crate) fn read_objects(file: &Arc<str>, text: &Arc<[u8]>, fixed: Option<usize>) -> Result<Vec<Resource>, Error> {
+pub(crate) fn read_objects(
+    file: &Arc<str>,
+    text: &Arc<[u8]>,
+    fixed: Option<usize>,
+) -> Result<Vec<Resource>, Error> {
     let malformed = |error: String, line| Error::new(error).at(file, line);
     // Carriage returns before line feeds go; lines stay what they are.
     let text: Arc<[u8]> = match without_returns(text) {
@@ -24,7 +28,10 @@ pub(crate) fn read_objects(file: &Arc<str>, text: &Arc<[u8]>, fixed: Option<usiz
     for range in ranges {
         let first = 1 + text[..range.start].iter().filter(|&&byte| byte == b'\n').count();
         let value = value::read(&text[range.clone()]).map_err(|error| {
-            malformed(error.to_string(), fixed.or_else(|| error.line().map(|line| first + line - 1)).or(Some(first)))
+            malformed(
+                error.to_string(),
+                fixed.or_else(|| error.line().map(|line| first + line - 1)).or(Some(first)),
+            )
         })?;
         if value.is_null() {
             continue;
@@ -66,8 +73,9 @@ fn check(value: Value, document: Document, objects: &mut Vec<Resource>) -> Resul
     if value.is_empty() {
         return Ok(());
     }
-    let problem =
-        |message: &str, document: &Document| Error::new(message).at(&document.file, Some(document.first_line()));
+    let problem = |message: &str, document: &Document| {
+        Error::new(message).at(&document.file, Some(document.first_line()))
+    };
     if value.as_map().is_none() {
         return Err(problem(&format!("an object is a map, not a {}", value.kind_name()), &document));
     }
@@ -123,7 +131,10 @@ fn split(text: &[u8]) -> Result<Vec<std::ops::Range<usize>>, (String, usize)> {
     let mut ranges = Vec::new();
     let (mut start, mut line_start, mut line) = (0, 0, 1);
     while line_start < text.len() {
-        let end = text[line_start..].iter().position(|&byte| byte == b'\n').map_or(text.len(), |at| line_start + at);
+        let end = text[line_start..]
+            .iter()
+            .position(|&byte| byte == b'\n')
+            .map_or(text.len(), |at| line_start + at);
         let content = &text[line_start..end];
         // The first line is no separator, and neither is the last without a line break.
         if line_start > 0 && end < text.len() && content.starts_with(b"---") {

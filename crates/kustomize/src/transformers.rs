@@ -1,7 +1,7 @@
 //! The transformers that set fields by their specifications: namespace, prefix and suffix, labels, annotations, replicas and
 //! images.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use pintle_regex::Regex;
 use pintle_tree::{Str, ValuePath};
@@ -24,7 +24,7 @@ pub(crate) fn namespace(
     resources: &mut [Resource],
 ) -> Result<(), Error> {
     context.charge(resources.len())?;
-    let mut counts: HashMap<Key, usize> = HashMap::new();
+    let mut counts: BTreeMap<Key, usize> = BTreeMap::new();
     for resource in resources.iter() {
         *counts.entry(resource.id().key()).or_default() += 1;
     }
@@ -37,7 +37,9 @@ pub(crate) fn namespace(
             let spec = FieldSpec::everywhere("metadata/namespace", true);
             set_string(resource, &spec, &namespace, ChangeKind::Namespace, &item.place)?;
         }
-        let is_binding = ["RoleBinding", "ClusterRoleBinding"].iter().any(|kind| id.gvk.kind.as_bytes() == kind.as_bytes());
+        let is_binding = ["RoleBinding", "ClusterRoleBinding"]
+            .iter()
+            .any(|kind| id.gvk.kind.as_bytes() == kind.as_bytes());
         if is_binding {
             default_subjects(resource, &namespace, &item.place);
         }
@@ -45,7 +47,12 @@ pub(crate) fn namespace(
             let skipped = match spec.path.as_bytes() {
                 b"metadata/namespace" => true,
                 b"metadata/name" => resource.top("apiVersion").as_bytes() != b"v1",
-                b"subjects/namespace" => is_binding && ["RoleBinding", "ClusterRoleBinding"].iter().any(|kind| spec.gvk.kind.as_bytes() == kind.as_bytes()),
+                b"subjects/namespace" => {
+                    is_binding
+                        && ["RoleBinding", "ClusterRoleBinding"]
+                            .iter()
+                            .any(|kind| spec.gvk.kind.as_bytes() == kind.as_bytes())
+                }
                 _ => false,
             };
             if !skipped {
@@ -72,11 +79,10 @@ fn default_subjects(resource: &mut Resource, namespace: &Str, place: &Place) {
     let Some(Value::List(subjects)) = resource.value.get_mut("subjects") else { return };
     let mut changed = Vec::new();
     for (index, subject) in subjects.iter_mut().enumerate() {
-        if subject.get("name").is_some_and(|name| name.text().as_bytes() == b"default") {
-            if let Some(map) = subject.as_map_mut() {
-                map.insert("namespace".into(), Value::string(namespace.clone()));
-                changed.push(ValuePath::root().key("subjects").index(index).key("namespace"));
-            }
+        let Some(map) = subject.as_map_mut() else { continue };
+        if map.get("name").is_some_and(|name| name.text().as_bytes() == b"default") {
+            map.insert("namespace".into(), Value::string(namespace.clone()));
+            changed.push(ValuePath::root().key("subjects").index(index).key("namespace"));
         }
     }
     for path in changed {
@@ -134,8 +140,11 @@ pub(crate) fn affix(
         }
         for spec in config.of(purpose).iter().filter(|spec| original.gvk.is_selected(&spec.gvk)) {
             if spec.path.as_bytes() == b"metadata/name" {
-                let affixes =
-                    if purpose == Purpose::NamePrefix { &mut resource.prefixes } else { &mut resource.suffixes };
+                let affixes = if purpose == Purpose::NamePrefix {
+                    &mut resource.prefixes
+                } else {
+                    &mut resource.suffixes
+                };
                 affixes.push(item.text.as_str().into());
                 resource.remember();
             }
@@ -185,7 +194,8 @@ pub(crate) fn labels(
     entry: &LabelEntry,
     resources: &mut [Resource],
 ) -> Result<(), Error> {
-    let specs = label_specs(config, entry).map_err(|error| error.at(&entry.place.file, Some(entry.place.line)))?;
+    let specs =
+        label_specs(config, entry).map_err(|error| error.at(&entry.place.file, Some(entry.place.line)))?;
     set_pairs(context, &specs, &entry.pairs, ChangeKind::Label, &entry.place, resources)
 }
 
@@ -232,7 +242,12 @@ fn set_pairs(
                     let map = match value {
                         Value::Map(map) => map,
                         Value::Scalar(Scalar { tag: Tag::Null, .. }) => return Ok(()),
-                        other => return Err(format!("wrong node kind: expected map but got {}", other.kind_name())),
+                        other => {
+                            return Err(format!(
+                                "wrong node kind: expected map but got {}",
+                                other.kind_name()
+                            ));
+                        }
                     };
                     let old = map.insert(key.clone(), Value::string(text.clone()));
                     if old.is_none_or(|old| old.text() != *text) {
@@ -260,7 +275,9 @@ pub(crate) fn replicas(
     let mut found = false;
     for spec in config.of(Purpose::Replicas) {
         for resource in resources.iter_mut() {
-            let fits = |id: crate::id::Id| id.name.as_bytes() == entry.name.as_bytes() && id.gvk.is_selected(&spec.gvk);
+            let fits = |id: crate::id::Id| {
+                id.name.as_bytes() == entry.name.as_bytes() && id.gvk.is_selected(&spec.gvk)
+            };
             if !resource.all_ids().any(fits) {
                 continue;
             }
@@ -269,7 +286,11 @@ pub(crate) fn replicas(
             visit(resource, spec, Missing::Scalar, &mut |value, path| match value {
                 Value::Scalar(scalar) => {
                     // A number that was in quotes stays in them.
-                    let tag = if scalar.tag == Tag::Quoted && !scalar.text.is_empty() { Tag::Quoted } else { Tag::Int };
+                    let tag = if scalar.tag == Tag::Quoted && !scalar.text.is_empty() {
+                        Tag::Quoted
+                    } else {
+                        Tag::Int
+                    };
                     *scalar = Scalar { text: entry.count.to_string().into(), tag };
                     changed.push(path.clone());
                     Ok(())
@@ -344,7 +365,12 @@ fn anywhere(value: &mut Value, path: &ValuePath, set: &mut SetImage<'_>) -> Resu
                             }
                         }
                         item if item.is_null() => {}
-                        other => return Err(format!("wrong node kind: expected map but got {}", other.kind_name())),
+                        other => {
+                            return Err(format!(
+                                "wrong node kind: expected map but got {}",
+                                other.kind_name()
+                            ));
+                        }
                     }
                 }
             }

@@ -246,7 +246,8 @@ pub(crate) fn read(text: &[u8]) -> Result<Value, pintle_yaml::Error> {
 /// A folded block as it is after kustomize has written it and read it again: lines that are indented more than the block
 /// get another line break before them.
 fn refolded(text: &str) -> String {
-    let begins_blank = text.trim_start_matches('\n').starts_with([' ', '\t', '\n']) || text.trim_matches('\n').is_empty();
+    let begins_blank =
+        text.trim_start_matches('\n').starts_with([' ', '\t', '\n']) || text.trim_matches('\n').is_empty();
     if begins_blank {
         return text.to_owned();
     }
@@ -270,7 +271,10 @@ fn refolded(text: &str) -> String {
         let indented = |line: &str| line.starts_with([' ', '\t']);
         let at_end = lines.peek().is_none();
         // The break that separates lines in a folded block is only dropped between lines that are not indented.
-        if !line.is_empty() && !indented(line) && (lines.peek().is_some_and(|next| indented(next)) || (at_end && breaks > 1)) {
+        if !line.is_empty()
+            && !indented(line)
+            && (lines.peek().is_some_and(|next| indented(next)) || (at_end && breaks > 1))
+        {
             refolded.push('\n');
         }
     }
@@ -413,7 +417,9 @@ mod tests {
 
     #[test]
     fn scalars_keep_their_text_and_have_the_meaning_of_go_yaml_3() {
-        let value = read(b"{a: 1.10, b: yes, c: 0755, d: '12', e: ~, f: 2024-02-29, g: 2024-02-30, h: '2024-02-29'}").expect("YAML");
+        let value =
+            read(b"{a: 1.10, b: yes, c: 0755, d: '12', e: ~, f: 2024-02-29, g: 2024-02-30, h: '2024-02-29'}")
+                .expect("YAML");
         assert_eq!(value.get("a").map(Value::text), Some("1.10".into()));
         let node = value.to_node().expect("JSON");
         let expected = [

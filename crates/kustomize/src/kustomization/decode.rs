@@ -45,7 +45,8 @@ impl<'k> Fields<'k> {
     /// A field that is not null, with its name as it is written.
     fn entry(&self, name: &str) -> Option<(&'k Str, &'k Node)> {
         let exact = self.map.iter().find(|(key, _)| key.as_bytes() == name.as_bytes());
-        let any_case = || self.map.iter().find(|(key, _)| key.as_bytes().eq_ignore_ascii_case(name.as_bytes()));
+        let any_case =
+            || self.map.iter().find(|(key, _)| key.as_bytes().eq_ignore_ascii_case(name.as_bytes()));
         exact.or_else(any_case).filter(|(_, value)| !value.is_nil())
     }
 
@@ -68,7 +69,8 @@ impl<'k> Fields<'k> {
 
     pub(super) fn refused(&self, name: &'static str, reason: &str) -> Error {
         let line = self.document.line_of(&self.path_of(name));
-        Error::refused(name, format!("{name} are not supported: {reason}")).at(&self.document.file, Some(line))
+        Error::refused(name, format!("{name} are not supported: {reason}"))
+            .at(&self.document.file, Some(line))
     }
 
     fn wrong_type(&self, path: &ValuePath, value: &Node, wanted: &str) -> Error {
@@ -78,7 +80,8 @@ impl<'k> Fields<'k> {
 
     /// Refuses all other fields.
     pub(super) fn only(&self, known: &[&str]) -> Result<(), Error> {
-        let is_known = |key: &Str| known.iter().any(|name| key.as_bytes().eq_ignore_ascii_case(name.as_bytes()));
+        let is_known =
+            |key: &Str| known.iter().any(|name| key.as_bytes().eq_ignore_ascii_case(name.as_bytes()));
         match self.map.keys().find(|key| !is_known(key)) {
             None => Ok(()),
             Some(key) => {
@@ -159,7 +162,9 @@ impl<'k> Fields<'k> {
     pub(super) fn inner(&self, name: &str) -> Result<Option<Fields<'k>>, Error> {
         match self.get(name) {
             None => Ok(None),
-            Some(Node::Map(map)) => Ok(Some(Fields { map, document: self.document, path: self.path_of(name) })),
+            Some(Node::Map(map)) => {
+                Ok(Some(Fields { map, document: self.document, path: self.path_of(name) }))
+            }
             Some(other) => Err(self.wrong_type(&self.path_of(name), other, "map")),
         }
     }
@@ -224,7 +229,13 @@ pub(super) fn common_labels(fields: &Fields<'_>) -> Result<Option<LabelEntry>, E
 }
 
 pub(super) fn label(fields: &Fields<'_>) -> Result<LabelEntry, Error> {
-    fields.only(&["pairs", "includeSelectors", "includeTemplates", "includeVolumeClaimTemplates", "fields"])?;
+    fields.only(&[
+        "pairs",
+        "includeSelectors",
+        "includeTemplates",
+        "includeVolumeClaimTemplates",
+        "fields",
+    ])?;
     let specs = fields.get("fields").map_or(Ok(Vec::new()), |specs| config::specs_of(specs, "fields"));
     Ok(LabelEntry {
         pairs: fields.pairs("pairs")?,
@@ -263,10 +274,11 @@ pub(super) fn replacement_entry(fields: &Fields<'_>) -> Result<ReplacementEntry,
     fields.only(&["path", "source", "targets", "sourceValue"])?;
     match fields.item("path")? {
         Some(item) if fields.get("source").is_some() || fields.get("targets").is_some() => {
-            Err(Error::new("cannot specify both path and inline replacement").at(&item.place.file, Some(item.place.line)))
+            Err(Error::new("cannot specify both path and inline replacement")
+                .at(&item.place.file, Some(item.place.line)))
         }
         Some(item) => Ok(ReplacementEntry::File(item)),
-        None => replacement(fields).map(ReplacementEntry::Inline),
+        None => replacement(fields).map(|inline| ReplacementEntry::Inline(Box::new(inline))),
     }
 }
 
@@ -293,7 +305,8 @@ pub(super) fn replacement(fields: &Fields<'_>) -> Result<Replacement, Error> {
     };
     let has_value = replacement.source.is_some() || replacement.value.is_some();
     if !has_value || fields.get("targets").is_none() {
-        return Err(fields.error("replacements must specify a source and at least one target".to_owned(), &fields.path));
+        return Err(fields
+            .error("replacements must specify a source and at least one target".to_owned(), &fields.path));
     }
     if replacement.source.is_some() && replacement.value.is_some() {
         return Err(fields.wrong("sourceValue", "value and resource selectors are mutually exclusive"));
@@ -318,7 +331,11 @@ pub(super) fn generators(fields: &Fields<'_>) -> Result<Vec<GeneratorEntry>, Err
     Ok(entries)
 }
 
-fn generator(fields: &Fields<'_>, is_secret: bool, global: &GeneratorOptions) -> Result<GeneratorEntry, Error> {
+fn generator(
+    fields: &Fields<'_>,
+    is_secret: bool,
+    global: &GeneratorOptions,
+) -> Result<GeneratorEntry, Error> {
     let known = ["namespace", "name", "behavior", "literals", "files", "envs", "env", "options"];
     let also: &[&str] = if is_secret { &["type"] } else { &[] };
     fields.only(&[&known[..], also].concat())?;
@@ -383,7 +400,8 @@ pub(super) fn helm(fields: &Fields<'_>) -> Result<(Vec<(Node, Place)>, Node), Er
     let mut charts = fields.each("helmCharts", |chart| Ok((Node::Map(chart.map.clone()), chart.place())))?;
     let mut home = Map::new();
     charts.extend(fields.each("helmChartInflationGenerator", |chart| {
-        let renamed = OLD_CHART_FIELDS.iter().filter_map(|(old, new)| Some(((*new).into(), chart.get(old)?.clone())));
+        let renamed =
+            OLD_CHART_FIELDS.iter().filter_map(|(old, new)| Some(((*new).into(), chart.get(old)?.clone())));
         Ok((Node::Map(renamed.collect()), chart.place()))
     })?);
     for chart in fields.list("helmChartInflationGenerator")? {
