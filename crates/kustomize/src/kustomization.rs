@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::object::Place;
 use crate::resource::Behavior;
 use crate::select::SelectorText;
-use crate::source::Document;
+use crate::source::{Document, Position};
 use decode::Fields;
 
 /// A text with its line.
@@ -30,6 +30,8 @@ pub(crate) struct PatchEntry {
     pub(crate) allow_name_change: bool,
     pub(crate) allow_kind_change: bool,
     pub(crate) place: Place,
+    /// Where an inline patch is in the file.
+    pub(crate) position: Position,
 }
 
 /// An entry of `labels`.

@@ -12,18 +12,17 @@ use crate::merge::Merger;
 use crate::object::{ChangeKind, Place};
 use crate::resource::Resource;
 use crate::select::Selector;
-use crate::source::Document;
+use crate::source::{Document, Position};
 use crate::stream;
 use crate::value::Value;
 
 /// How many nodes the copies of a JSON patch may have.
-const COPIED: usize = 1_000_000;
+const COPIED: usize = 200_000;
 
 /// The text of a patch.
 struct Text {
     loaded: Loaded,
-    /// The line, if the text is in the kustomization itself.
-    fixed: Option<usize>,
+    position: Position,
 }
 
 /// Applies `patchesStrategicMerge`.
@@ -36,13 +35,13 @@ pub(crate) fn apply_strategic(
     let mut patches = Vec::new();
     for item in items {
         let inline = Loaded { file: item.place.file.clone(), text: Arc::from(item.text.as_bytes()) };
-        let read = stream::read_objects(&inline.file, &inline.text, Some(item.place.line));
+        let read = stream::read_objects(&inline.file, &inline.text, Position::Line(item.place.line));
         // A text that is a path is YAML too, but no object.
         match read {
             Ok(found) => patches.extend(found.into_iter().map(|patch| (patch, &item.place))),
             Err(_) => {
                 let loaded = context.load(location, item.text.trim_end(), &item.place)?;
-                let found = stream::read_objects(&loaded.file, &loaded.text, None)?;
+                let found = stream::read_objects(&loaded.file, &loaded.text, Position::Whole)?;
                 patches.extend(found.into_iter().map(|patch| (patch, &item.place)));
             }
         }
@@ -73,7 +72,7 @@ fn apply_entry(
     resources: &mut Vec<Resource>,
 ) -> Result<(), Error> {
     let text = text_of(context, location, entry, entry.patch.trim())?;
-    let strategic = stream::read_objects(&text.loaded.file, &text.loaded.text, text.fixed);
+    let strategic = stream::read_objects(&text.loaded.file, &text.loaded.text, text.position);
     let json = pintle_yaml::read_exact(&text.loaded.text).ok().filter(json_patch::looks_like_patch);
     match (strategic, json) {
         (Err(problem), None) => Err(Error::new(format!(
@@ -123,9 +122,11 @@ fn text_of(
         (false, false) => Err(Error::new("patch and path can't be set at the same time")),
         (false, true) => {
             let loaded = Loaded { file: entry.place.file.clone(), text: Arc::from(inline.as_bytes()) };
-            Ok(Text { loaded, fixed: Some(entry.place.line) })
+            Ok(Text { loaded, position: entry.position })
         }
-        (true, false) => Ok(Text { loaded: context.load(location, &entry.path, &entry.place)?, fixed: None }),
+        (true, false) => {
+            Ok(Text { loaded: context.load(location, &entry.path, &entry.place)?, position: Position::Whole })
+        }
     }
 }
 
@@ -208,6 +209,7 @@ fn merge_into(
             .at(&patch.origin.file, Some(patch.origin.line))
     })?;
     resource.value = merged.unwrap_or_else(Value::null);
+    context.check_size(resource)?;
     if resource.value.is_empty() {
         return Ok(());
     }
@@ -237,10 +239,8 @@ fn apply_operations(
 ) -> Result<(), Error> {
     let target = entry.target.as_ref().ok_or_else(|| Error::new("must specify a target for a JSON patch"))?;
     let selector = Selector::compile(target).map_err(Error::new)?;
-    let document = match text.fixed {
-        Some(line) => Document::fixed(text.loaded.file.clone(), line),
-        None => Document::new(text.loaded.file.clone(), text.loaded.text.clone(), 0..text.loaded.text.len()),
-    };
+    let range = 0..text.loaded.text.len();
+    let document = Document::new(text.loaded.file.clone(), text.loaded.text.clone(), range).at(text.position);
     context.charge(resources.len())?;
     for resource in resources.iter_mut().filter(|resource| selector.selects(resource)) {
         context.charge(1 + resource.value.size() / 1024)?;
@@ -252,6 +252,7 @@ fn apply_operations(
         let mut node = resource.value.to_node().map_err(fail)?;
         let changed = json_patch::apply(&mut node, operations, COPIED).map_err(fail)?;
         resource.value = Value::from_json(&node);
+        context.check_size(resource)?;
         for (index, path) in changed {
             let line = document.line_of(&pintle_tree::ValuePath::root().index(index));
             resource.changed(path, ChangeKind::Patch, &Place { file: text.loaded.file.clone(), line });

@@ -20,8 +20,19 @@ pub(crate) struct Document {
     fields: OnceLock<Field>,
     /// What the path has to begin with: an item of a `List`.
     inside: Option<ValuePath>,
-    /// The line of everything, for texts that are inside of a scalar of another file.
-    fixed: Option<usize>,
+    position: Position,
+}
+
+/// Where a text is in its file.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum Position {
+    /// It is the file.
+    #[default]
+    Whole,
+    /// It begins after so many lines of the file, as a block scalar.
+    After(usize),
+    /// All of it counts as one line.
+    Line(usize),
 }
 
 /// A field with those in it.
@@ -34,12 +45,17 @@ struct Field {
 
 impl Document {
     pub(crate) fn new(file: Arc<str>, text: Arc<[u8]>, range: Range<usize>) -> Self {
-        Document { file, text, range, fields: OnceLock::new(), inside: None, fixed: None }
+        Document { file, text, range, fields: OnceLock::new(), inside: None, position: Position::Whole }
     }
 
-    /// A text that is inside of a file, at a line.
+    /// The document at a position of its file.
+    pub(crate) fn at(self, position: Position) -> Self {
+        Document { position, ..self }
+    }
+
+    /// Something without a text, at a line of a file.
     pub(crate) fn fixed(file: Arc<str>, line: usize) -> Self {
-        Document { fixed: Some(line), ..Document::new(file, Arc::from([]), 0..0) }
+        Document::new(file, Arc::from([]), 0..0).at(Position::Line(line))
     }
 
     /// The document seen from one of its nodes.
@@ -47,7 +63,7 @@ impl Document {
         Document {
             fields: self.fields.clone(),
             inside: Some(path),
-            fixed: self.fixed,
+            position: self.position,
             ..Document::new(self.file.clone(), self.text.clone(), self.range.clone())
         }
     }
@@ -57,12 +73,16 @@ impl Document {
     }
 
     fn lines_before(&self) -> usize {
-        self.text[..self.range.start].iter().filter(|&&byte| byte == b'\n').count()
+        let before = match self.position {
+            Position::After(lines) => lines,
+            _ => 0,
+        };
+        before + self.text[..self.range.start].iter().filter(|&&byte| byte == b'\n').count()
     }
 
     /// The line of the first content of the document.
     pub(crate) fn first_line(&self) -> usize {
-        if let Some(line) = self.fixed {
+        if let Position::Line(line) = self.position {
             return line;
         }
         if self.inside.is_some() {
@@ -78,7 +98,7 @@ impl Document {
 
     /// The line of a field, or of the nearest one around it.
     pub(crate) fn line_of(&self, path: &ValuePath) -> usize {
-        if let Some(line) = self.fixed {
+        if let Position::Line(line) = self.position {
             return line;
         }
         let mut field = self.fields.get_or_init(|| self.find_fields());
@@ -94,6 +114,13 @@ impl Document {
             field = next;
         }
         field.line
+    }
+
+    /// Whether a line of the file ends with the sign of a literal block.
+    pub(crate) fn is_block_at(&self, line: usize) -> bool {
+        let text = self.text.split(|&byte| byte == b'\n').nth(line.saturating_sub(1)).unwrap_or_default();
+        let text = text.split(|&byte| byte == b'#').next().unwrap_or_default().trim_ascii_end();
+        [&b"|"[..], b"|-", b"|+"].iter().any(|sign| text.ends_with(sign))
     }
 
     fn find_fields(&self) -> Field {
@@ -136,6 +163,10 @@ mod tests {
         assert_eq!(document.first_line(), 4);
         assert_eq!(document.line_of(&"b[0].d".parse().expect("a path")), 6);
         assert_eq!(document.line_of(&"b[0].d.e".parse().expect("a path")), 6);
+        assert_eq!(
+            Document::new("f".into(), "b: 1\n".as_bytes().into(), 0..5).at(Position::After(7)).first_line(),
+            8
+        );
         assert_eq!(document.inside("b[0]".parse().expect("a path")).first_line(), 5);
     }
 }
