@@ -73,7 +73,7 @@ fn apply_entry(
 ) -> Result<(), Error> {
     let text = text_of(context, location, entry, entry.patch.trim())?;
     let strategic = stream::read_objects(&text.loaded.file, &text.loaded.text, text.position);
-    let json = pintle_yaml::read_exact(&text.loaded.text).ok().filter(json_patch::looks_like_patch);
+    let json = read_json(&text.loaded.text).ok().filter(json_patch::looks_like_patch);
     match (strategic, json) {
         (Err(problem), None) => Err(Error::new(format!(
             "the patch is neither a strategic merge patch nor a JSON patch: {}",
@@ -100,8 +100,7 @@ pub(crate) fn apply_json(
             return Err(Error::new("must specify the target name"));
         }
         let text = text_of(context, location, entry, &entry.patch)?;
-        let node =
-            pintle_yaml::read_exact(&text.loaded.text).map_err(|error| Error::new(error.to_string()))?;
+        let node = read_json(&text.loaded.text).map_err(Error::new)?;
         let operations = json_patch::parse(&node).map_err(Error::new)?;
         if operations.is_empty() {
             return Err(Error::new("the patch appears to be empty"));
@@ -109,6 +108,14 @@ pub(crate) fn apply_json(
         apply_operations(context, entry, &text, &operations, false, resources)
     };
     apply().map_err(|error| error.at(&entry.place.file, Some(entry.place.line)))
+}
+
+/// Reads the text of a JSON patch: what begins with a bracket is JSON, anything else YAML.
+fn read_json(text: &[u8]) -> Result<pintle_tree::Node, String> {
+    if text.starts_with(b"[") {
+        return pintle_tree::json::read_exact(text).map_err(|error| error.to_string());
+    }
+    pintle_yaml::read_exact(text).map_err(|error| error.to_string())
 }
 
 fn text_of(

@@ -75,7 +75,7 @@ fn every_field_names_the_line_that_decided_it() {
 
 #[test]
 fn fields_of_patches_in_the_kustomization_have_their_own_lines() {
-    let kustomization = "resources:\n- all.yaml\npatches:\n- patch: |-\n    apiVersion: apps/v1\n    kind: Deployment\n    metadata:\n      name: web\n    spec:\n      replicas: 3\n- target: {kind: Deployment}\n  patch: | # operations\n\n    - op: add\n      path: /spec/a\n      value: 1\n    - {op: add, path: /spec/b, value: 1}\n- target: {kind: Deployment}\n  patch: '[{op: add, path: /spec/c, value: 1}]'\n";
+    let kustomization = "resources:\n- all.yaml\npatches:\n- patch: |-\n    apiVersion: apps/v1\n    kind: Deployment\n    metadata:\n      name: web\n    spec:\n      replicas: 3\n- target: {kind: Deployment}\n  patch: | # operations\n\n    - op: add\n      path: /spec/a\n      value: 1\n    - {op: add, path: /spec/b, value: 1}\n- target: {kind: Deployment}\n  patch: '[{\"op\": \"add\", \"path\": \"/spec/c\", \"value\": 1}]'\n";
     let files = files(&[("kustomization.yaml", kustomization), ("all.yaml", DEPLOYMENT)]);
     let build = build(&files, "", &Options::default()).expect("it builds");
     let line = |path: &str| build.objects[0].origin_of(&path.parse().expect("a path")).line;
@@ -85,7 +85,7 @@ fn fields_of_patches_in_the_kustomization_have_their_own_lines() {
 #[test]
 fn objects_cannot_grow_without_end() {
     let copies: String = (0..40)
-        .map(|number| format!("- target: {{kind: Deployment}}\n  patch: '[{{op: copy, from: /spec, path: /spec/x{number}}}]'\n"))
+        .map(|number| format!("- target: {{kind: Deployment}}\n  patch: '[{{\"op\": \"copy\", \"from\": \"/spec\", \"path\": \"/spec/x{number}\"}}]'\n"))
         .collect();
     let text = format!("resources: [all.yaml]\npatches:\n{copies}");
     let limits = Limits { object_size: 1 << 20, ..Limits::default() };
