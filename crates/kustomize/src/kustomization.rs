@@ -251,6 +251,7 @@ impl Kustomization {
         }
         fields.only(&[&KNOWN[..], &["transformers", "validators"]].concat())?;
         let is_component = Self::check_kind(fields)?;
+        fields.inner("metadata")?;
         let filled = |name: &str| fields.get(name).is_some();
         if !KNOWN.iter().chain(&["transformers", "validators"]).skip(2).any(|name| filled(name)) {
             return Err(Error::new("kustomization.yaml is empty").at(&fields.file(), None));

@@ -28,8 +28,8 @@ pub(crate) fn read_objects(
     for range in ranges {
         let first = 1 + text[..range.start].iter().filter(|&&byte| byte == b'\n').count();
         let value = value::read(&text[range.clone()]).map_err(|error| {
-            let line = first + error.line().map_or(0, |line| line.saturating_sub(1));
-            malformed(error.to_string(), Some(in_file(position, line)))
+            let line = first + error.line.map_or(0, |line| line.saturating_sub(1));
+            malformed(error.message, Some(in_file(position, line)))
         })?;
         if value.is_null() {
             continue;
