@@ -16,8 +16,12 @@ pub(crate) struct Document {
     text: Arc<[u8]>,
     /// Where the document is in the text.
     range: Range<usize>,
-    /// Where its fields are, found when first asked for.
-    fields: OnceLock<Field>,
+    /// The line breaks before it in the text.
+    before: usize,
+    /// Where its fields are, found when first asked for; shared by the items of a list.
+    fields: Arc<OnceLock<Field>>,
+    /// Where the line breaks of the text are, found when first asked for.
+    breaks: OnceLock<Vec<usize>>,
     /// What the path has to begin with: an item of a `List`.
     inside: Option<ValuePath>,
     position: Position,
@@ -45,12 +49,27 @@ struct Field {
 
 impl Document {
     pub(crate) fn new(file: Arc<str>, text: Arc<[u8]>, range: Range<usize>) -> Self {
-        Document { file, text, range, fields: OnceLock::new(), inside: None, position: Position::Whole }
+        Document {
+            file,
+            text,
+            range,
+            before: 0,
+            fields: Arc::default(),
+            breaks: OnceLock::new(),
+            inside: None,
+            position: Position::Whole,
+        }
     }
 
     /// The document at a position of its file.
     pub(crate) fn at(self, position: Position) -> Self {
         Document { position, ..self }
+    }
+
+    /// The document with the number of line breaks before it in the text, which counting for each of many documents would
+    /// take too long.
+    pub(crate) fn after(self, before: usize) -> Self {
+        Document { before, ..self }
     }
 
     /// Something without a text, at a line of a file.
@@ -61,6 +80,7 @@ impl Document {
     /// The document seen from one of its nodes.
     pub(crate) fn inside(&self, path: ValuePath) -> Self {
         Document {
+            before: self.before,
             fields: self.fields.clone(),
             inside: Some(path),
             position: self.position,
@@ -77,7 +97,7 @@ impl Document {
             Position::After(lines) => lines,
             _ => 0,
         };
-        before + self.text[..self.range.start].iter().filter(|&&byte| byte == b'\n').count()
+        before + self.before
     }
 
     /// The line of the first content of the document.
@@ -118,7 +138,14 @@ impl Document {
 
     /// Whether a line of the file ends with the sign of a literal block.
     pub(crate) fn is_block_at(&self, line: usize) -> bool {
-        let text = self.text.split(|&byte| byte == b'\n').nth(line.saturating_sub(1)).unwrap_or_default();
+        let find = || {
+            let breaks = self.text.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+            breaks.map(|(at, _)| at).collect()
+        };
+        let breaks = self.breaks.get_or_init(find);
+        let start = line.checked_sub(2).map_or(Some(0), |before| breaks.get(before).map(|at| at + 1));
+        let Some(start) = start else { return false };
+        let text = &self.text[start..breaks.get(line.saturating_sub(1)).copied().unwrap_or(self.text.len())];
         let text = text.split(|&byte| byte == b'#').next().unwrap_or_default().trim_ascii_end();
         [&b"|"[..], b"|-", b"|+"].iter().any(|sign| text.ends_with(sign))
     }
@@ -159,7 +186,7 @@ mod tests {
     #[test]
     fn lines_are_those_of_the_file_whatever_document_it_is() {
         let text: Arc<[u8]> = Arc::from(&b"a: 1\n---\n# x\nb:\n- c: 1\n  d: 2\n"[..]);
-        let document = Document::new("f".into(), text, 9..29);
+        let document = Document::new("f".into(), text, 9..29).after(2);
         assert_eq!(document.first_line(), 4);
         assert_eq!(document.line_of(&"b[0].d".parse().expect("a path")), 6);
         assert_eq!(document.line_of(&"b[0].d.e".parse().expect("a path")), 6);

@@ -25,8 +25,11 @@ pub(crate) fn read_objects(
     let ranges = split(&text).map_err(|(error, line)| malformed(error, Some(in_file(position, line))))?;
     let single = ranges.len() == 1;
     let mut found = Vec::new();
+    let (mut counted, mut before) = (0, 0);
     for range in ranges {
-        let first = 1 + text[..range.start].iter().filter(|&&byte| byte == b'\n').count();
+        before += text[counted..range.start].iter().filter(|&&byte| byte == b'\n').count();
+        counted = range.start;
+        let first = 1 + before;
         let value = value::read(&text[range.clone()]).map_err(|error| {
             let line = first + error.line.map_or(0, |line| line.saturating_sub(1));
             malformed(error.message, Some(in_file(position, line)))
@@ -34,7 +37,7 @@ pub(crate) fn read_objects(
         if value.is_null() {
             continue;
         }
-        let document = Document::new(file.clone(), text.clone(), range).at(position);
+        let document = Document::new(file.clone(), text.clone(), range).after(before).at(position);
         expand(value, document, single, &mut found);
     }
     let mut objects = Vec::with_capacity(found.len());

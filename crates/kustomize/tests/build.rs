@@ -83,6 +83,25 @@ fn fields_of_patches_in_the_kustomization_have_their_own_lines() {
 }
 
 #[test]
+fn many_documents_and_long_lists_take_time_in_proportion() {
+    let item =
+        |number: usize| format!("- apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: i{number}\n");
+    let list: String = (0..5_000).map(item).collect();
+    let document =
+        |number: usize| format!("---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: d{number}\n");
+    let documents: String = (0..5_000).map(document).collect();
+    let list = format!("apiVersion: v1\nkind: List\nitems:\n{list}");
+    let files = files(&[
+        ("kustomization.yaml", "resources: [list.yaml, documents.yaml]\nsortOptions: {order: fifo}\n"),
+        ("list.yaml", &list),
+        ("documents.yaml", &documents),
+    ]);
+    let build = build(&files, "", &Options::default()).expect("it builds");
+    let lines: Vec<usize> = [0, 4_999, 5_000, 9_999].map(|at: usize| build.objects[at].origin.line).to_vec();
+    assert_eq!(lines, [4, 20_000, 2, 24_997]);
+}
+
+#[test]
 fn objects_cannot_grow_without_end() {
     let copies: String = (0..40)
         .map(|number| format!("- target: {{kind: Deployment}}\n  patch: '[{{\"op\": \"copy\", \"from\": \"/spec\", \"path\": \"/spec/x{number}\"}}]'\n"))
