@@ -189,6 +189,7 @@ fn accumulate(
     accumulator.ids = None;
     accumulator.merge_config(&own_config(context, location, kustomization)?)?;
     for entry in &kustomization.generators {
+        context.charge(1 + accumulator.resources.len() / 16)?;
         let generated = generators::generate(context, location, entry)?;
         generators::absorb(&mut accumulator.resources, generated)?;
     }
@@ -389,6 +390,7 @@ fn add_charts(
         let objects = stream::read_objects(&place.file, &Arc::from(text), Position::Line(place.line));
         for mut object in objects? {
             object.from_helm = true;
+            context.charge(1 + accumulator.resources.len() / 16)?;
             generators::absorb(&mut accumulator.resources, object)?;
         }
         context.check_count(&accumulator.resources)?;

@@ -41,8 +41,8 @@ pub struct Limits {
     pub object_size: usize,
     /// The size of all files together, in bytes; one that is read twice counts twice.
     pub total_size: usize,
-    /// Steps of work: an object that one transformer looks at is a step, an object that it changes as many as its size in
-    /// kilobytes.
+    /// Steps of work: an object that one transformer looks at is a step, one that it changes as many as its size in
+    /// kilobytes, and so is a comparison of items of lists.
     pub work: u64,
 }
 

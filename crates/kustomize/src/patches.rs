@@ -47,6 +47,7 @@ pub(crate) fn apply_strategic(
         }
     }
     for (patch, place) in patches {
+        context.charge(1 + resources.len() / 16)?;
         let at = only_target(resources, &patch).map_err(|error| error.at(&place.file, Some(place.line)))?;
         merge_into(context, &mut resources[at], &patch, false, false)?;
         drop_empty(resources);
@@ -146,6 +147,7 @@ fn merge_all(
     let (name, kind) = (entry.allow_name_change, entry.allow_kind_change);
     let Some(target) = &entry.target else {
         for patch in patches {
+            context.charge(1 + resources.len() / 16)?;
             let at = only_target(resources, &patch)?;
             merge_into(context, &mut resources[at], &patch, name, kind)?;
             drop_empty(resources);
