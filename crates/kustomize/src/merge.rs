@@ -197,7 +197,7 @@ impl Merger<'_> {
             _ => None,
         };
         // A new list, or one that replaces another, is merged into itself.
-        let mut into_itself = old.is_none();
+        let mut into_itself = old.is_none() || old == changes.clone().map(Value::List);
         let mut items = match old {
             Some(Value::List(list)) => list,
             _ => changes.clone().unwrap_or_default(),
