@@ -38,7 +38,9 @@ pub(crate) fn names(apps: &[App]) -> Vec<String> {
 
 /// The app of a name.
 pub(crate) fn app<'a>(apps: &'a [App], name: &str) -> &'a App {
-    apps.iter().find(|app| app.id.to_string() == name).unwrap_or_else(|| panic!("no {name} in {:?}", names(apps)))
+    apps.iter()
+        .find(|app| app.id.to_string() == name)
+        .unwrap_or_else(|| panic!("no {name} in {:?}", names(apps)))
 }
 
 /// The chart of an app.
