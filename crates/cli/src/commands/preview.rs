@@ -353,13 +353,10 @@ fn answer(invocation: &Invocation<'_>, fails: &Fails, report: &PreviewReport) ->
         return Err(Failure::new(FailureKind::AlreadyReported, format!("{missing} apps were not rendered")));
     }
     if fails.hit(report) {
-        return Err(Failure::new(FailureKind::Exit(FOUND), ""));
+        return Err(Failure::new(FailureKind::Findings, ""));
     }
     match report.has_changes() {
         true => Err(Failure::new(FailureKind::Changes, "")),
         false => Ok(()),
     }
 }
-
-/// The exit code if --fail-on finds something.
-const FOUND: u8 = 3;
