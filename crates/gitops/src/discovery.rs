@@ -192,7 +192,8 @@ impl<'f> Discovery<'f> {
             if is_stuck {
                 let makes_more = self.items.iter().any(|item| flux::is_kustomization(&item.object));
                 // What was found is rendered first: it may make what others wait for.
-                if !self.apps.is_empty() && !(forces && makes_more) {
+                let is_giving_up = forces && makes_more;
+                if !is_giving_up && !self.apps.is_empty() {
                     return;
                 }
                 forces = true;

@@ -89,14 +89,12 @@ pub(crate) fn roots(discovery: &mut Discovery<'_>) -> Vec<(String, SourceObject)
     let mut is_root: Vec<bool> = (0..all.len()).map(|index| !made_by_others(index)).collect();
     // Those that only make each other: the first of each circle is a root.
     let mut reached: BTreeSet<usize> = BTreeSet::new();
-    for index in 0..all.len() {
-        if is_root[index] {
-            reach(index, &all, &reads, &mut reached);
-        }
+    for (index, _) in is_root.iter().enumerate().filter(|(_, is_root)| **is_root) {
+        reach(index, &all, &reads, &mut reached);
     }
-    for index in 0..all.len() {
+    for (index, is_root) in is_root.iter_mut().enumerate() {
         if !reached.contains(&index) {
-            is_root[index] = true;
+            *is_root = true;
             reach(index, &all, &reads, &mut reached);
         }
     }

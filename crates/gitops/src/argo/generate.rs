@@ -115,7 +115,7 @@ fn lookup(parameters: &Map<Node>, key: &str) -> Option<String> {
     if node.is_none() {
         let mut parts = key.split('.');
         let first = parameters.get(parts.next()?);
-        node = parts.try_fold(first?, |node, part| node.get(part)).into();
+        node = parts.try_fold(first?, |node, part| node.get(part));
     }
     node.map(crate::flux::scalar)
 }
@@ -279,7 +279,7 @@ fn clusters(discovery: &Discovery<'_>, node: &Node) -> Vec<Map<Node>> {
     let mut found: Vec<Map<Node>> = Vec::new();
     for object in described {
         let value = |key: &str| match key {
-            label if label == "argocd.argoproj.io/secret-type" => Some("cluster".to_owned()),
+            "argocd.argoproj.io/secret-type" => Some("cluster".to_owned()),
             key => Some(object.text(&["metadata", "labels", key]).to_owned()).filter(|text| !text.is_empty()),
         };
         if selects(&selector, &value) {
