@@ -49,8 +49,12 @@ fn program() -> Result<PathBuf> {
         go.arg(format!("{MODULE}@{VERSION}")).env("GOBIN", folder).env("GOTOOLCHAIN", TOOLCHAIN);
         go
     };
-    go::built(cache()?.join(format!("kustomize-{VERSION}/kustomize")), &format!("kustomize {VERSION}"), install)
-        .context("the real kustomize is needed here; PINTLE_KUSTOMIZE can name one")
+    go::built(
+        cache()?.join(format!("kustomize-{VERSION}/kustomize")),
+        &format!("kustomize {VERSION}"),
+        install,
+    )
+    .context("the real kustomize is needed here; PINTLE_KUSTOMIZE can name one")
 }
 
 /// Builds a case with the real program and writes what it prints, or that it fails, to the end of the case.

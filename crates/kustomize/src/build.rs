@@ -1,6 +1,6 @@
 //! The recursion over kustomizations: resources, generators, components, and then the transformers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::crds;
 use crate::error::Error;
 use crate::files::join;
 use crate::generators;
-use crate::id::{Id, short};
+use crate::id::{Id, Key, short};
 use crate::kustomization::{Item, Kustomization, ReplacementEntry, Sort, read_replacements};
 use crate::names;
 use crate::object::{Build, ChangeKind, Place};
@@ -24,7 +24,7 @@ use crate::patches::{self, check_unique, drop_empty};
 use crate::replacements;
 use crate::resource::Resource;
 use crate::schema::Types;
-use crate::source::Document;
+use crate::source::{Document, Position};
 use crate::stream;
 use crate::transformers;
 use crate::value::Value;
@@ -37,6 +37,8 @@ const VERSION: &str = "v5.8.2";
 pub(crate) struct Accumulator {
     pub(crate) resources: Vec<Resource>,
     config: Option<Arc<Config>>,
+    /// The ids of the objects, while nothing but [`Accumulator::append`] changes them.
+    ids: Option<BTreeSet<Key>>,
 }
 
 impl Accumulator {
@@ -55,8 +57,10 @@ impl Accumulator {
 
     /// Adds objects whose ids are new.
     fn append(&mut self, context: &Context<'_>, resources: Vec<Resource>) -> Result<(), Error> {
-        let mut ids: std::collections::BTreeSet<_> =
-            self.resources.iter().map(|resource| resource.id().key()).collect();
+        context.charge(resources.len())?;
+        let present = &self.resources;
+        let ids =
+            self.ids.get_or_insert_with(|| present.iter().map(|resource| resource.id().key()).collect());
         for resource in resources {
             let id = resource.id();
             if !ids.insert(id.key()) {
@@ -65,7 +69,6 @@ impl Accumulator {
             }
             self.resources.push(resource);
         }
-        context.charge(self.resources.len())?;
         context.check_count(&self.resources)
     }
 }
@@ -107,7 +110,7 @@ pub(crate) fn build(
         Some(kustomization) => kustomization,
         None => read_kustomization(&context, location)?,
     };
-    let accumulator = Accumulator { resources, config: None };
+    let accumulator = Accumulator { resources, ..Accumulator::default() };
     let mut accumulated = accumulate(&context, location, &kustomization, accumulator, None)?;
     names::add_hashes(&mut accumulated.resources)?;
     let config = accumulated.config();
@@ -183,6 +186,7 @@ fn accumulate(
         add_resource(context, location, item, namespace, &mut accumulator)
             .map_err(|error| error.at(&item.place.file, Some(item.place.line)))?;
     }
+    accumulator.ids = None;
     accumulator.merge_config(&own_config(context, location, kustomization)?)?;
     for entry in &kustomization.generators {
         let generated = generators::generate(context, location, entry)?;
@@ -270,7 +274,7 @@ fn add_resource(
         return add_remote(context, location, path, helm_namespace, accumulator);
     }
     if let Some(loaded) = context.find(location, path)? {
-        let objects = stream::read_objects(&loaded.file, &loaded.text, None)?;
+        let objects = stream::read_objects(&loaded.file, &loaded.text, Position::Whole)?;
         return accumulator.append(context, objects);
     }
     let inner = enter(context, location, path)?;
@@ -323,7 +327,7 @@ fn add_remote(
     let inner = location.enter(repository, path.clone()).map_err(Error::new)?;
     context.enter(inner.depth())?;
     if let Some(loaded) = context.read_at(&inner, &path)? {
-        let objects = stream::read_objects(&loaded.file, &loaded.text, None)?;
+        let objects = stream::read_objects(&loaded.file, &loaded.text, Position::Whole)?;
         return accumulator.append(context, objects);
     }
     let objects = accumulate_folder(context, &inner, helm_namespace)?;
@@ -382,7 +386,7 @@ fn add_charts(
             namespace: own.or(namespace).map(str::to_owned),
         };
         let text = renderer.render(&chart).map_err(|error| at(Error::new(error)))?;
-        let objects = stream::read_objects(&place.file, &Arc::from(text), Some(place.line));
+        let objects = stream::read_objects(&place.file, &Arc::from(text), Position::Line(place.line));
         for mut object in objects? {
             object.from_helm = true;
             generators::absorb(&mut accumulator.resources, object)?;

@@ -157,6 +157,19 @@ impl<'o> Context<'o> {
         Ok(())
     }
 
+    /// Checks the size of an object that has changed.
+    pub(crate) fn check_size(&self, resource: &Resource) -> Result<(), Error> {
+        let (size, most) = (resource.value.size(), self.options.limits.object_size);
+        self.charge(size / 1024)?;
+        if size > most {
+            return Err(Error::new(format!(
+                "{} gets larger than {most} bytes",
+                crate::id::short(&resource.id())
+            )));
+        }
+        Ok(())
+    }
+
     /// Counts work.
     pub(crate) fn charge(&self, steps: usize) -> Result<(), Error> {
         match self.work.get().checked_sub(steps as u64) {

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::object::Place;
 use crate::resource::Behavior;
 use crate::select::SelectorText;
-use crate::source::Document;
+use crate::source::{Document, Position};
 use decode::Fields;
 
 /// A text with its line.
@@ -30,6 +30,8 @@ pub(crate) struct PatchEntry {
     pub(crate) allow_name_change: bool,
     pub(crate) allow_kind_change: bool,
     pub(crate) place: Place,
+    /// Where an inline patch is in the file.
+    pub(crate) position: Position,
 }
 
 /// An entry of `labels`.
@@ -249,6 +251,7 @@ impl Kustomization {
         }
         fields.only(&[&KNOWN[..], &["transformers", "validators"]].concat())?;
         let is_component = Self::check_kind(fields)?;
+        fields.inner("metadata")?;
         let filled = |name: &str| fields.get(name).is_some();
         if !KNOWN.iter().chain(&["transformers", "validators"]).skip(2).any(|name| filled(name)) {
             return Err(Error::new("kustomization.yaml is empty").at(&fields.file(), None));

@@ -119,7 +119,7 @@ pub fn transform(
 /// # Errors
 /// When the text is not YAML, or a document is no object.
 pub fn read_objects(file: &str, text: &[u8]) -> Result<Vec<Object>, Error> {
-    let resources = stream::read_objects(&Arc::from(file), &Arc::from(text), None);
+    let resources = stream::read_objects(&Arc::from(file), &Arc::from(text), source::Position::Whole);
     resources?.into_iter().map(Resource::finish).collect()
 }
 

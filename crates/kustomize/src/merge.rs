@@ -41,6 +41,14 @@ impl Outcome {
     }
 }
 
+/// The lists whose items are merged.
+struct Lists<'l> {
+    old: Vec<Value>,
+    patch: Option<&'l [Value]>,
+    /// Whether both are the same.
+    into_itself: bool,
+}
+
 /// Merges patches, and counts the work.
 pub(crate) struct Merger<'t> {
     pub(crate) types: &'t Types,
@@ -188,22 +196,28 @@ impl Merger<'_> {
             Some(Value::List(list)) => Some(list),
             _ => None,
         };
+        // A new list, or one that replaces another, is merged into itself.
+        let mut into_itself = old.is_none();
         let mut items = match old {
             Some(Value::List(list)) => list,
             _ => changes.clone().unwrap_or_default(),
         };
         if let Some(changes) = &mut changes {
             match directive_of_list(changes)? {
-                Directive::Delete => return Ok(Outcome::Cleared),
-                Directive::Replace => items.clone_from(changes),
-                Directive::Merge => {}
+                Directive::Delete if !into_itself => return Ok(Outcome::Cleared),
+                Directive::Merge if !into_itself => {}
+                _ => {
+                    items.clone_from(changes);
+                    into_itself = true;
+                }
             }
         }
         let items_schema = schema.and_then(Schema::items);
         let primitive = [ITSELF.to_owned()];
         let keys = if keys.is_empty() { &primitive[..] } else { keys };
         let values = self.key_values(&items, changes.as_deref(), keys)?;
-        let merged = self.merge_items(items, changes.as_deref(), values, keys, items_schema)?;
+        let lists = Lists { old: items, patch: changes.as_deref(), into_itself };
+        let merged = self.merge_items(lists, values, keys, items_schema)?;
         Ok(Outcome::Merged(Value::List(merged)))
     }
 
@@ -236,8 +250,7 @@ impl Merger<'_> {
 
     fn merge_items(
         &mut self,
-        mut old: Vec<Value>,
-        patch: Option<&[Value]>,
+        Lists { mut old, patch, into_itself }: Lists<'_>,
         values: Vec<Vec<Str>>,
         keys: &[String],
         schema: Option<Schema<'_>>,
@@ -259,7 +272,7 @@ impl Merger<'_> {
                 patch.and_then(|patch| Some(patch[find_item(patch, &valid_keys, &valid_values)?].clone()));
             let before = at.map(|at| old[at].clone());
             let outcome = self.walk(before, change, schema)?;
-            let in_place = matches!(outcome, Outcome::Merged(_));
+            let in_place = into_itself || matches!(outcome, Outcome::Merged(_));
             let value = outcome.into_value().filter(|value| !value.is_null());
             let value = value.filter(|value| value.as_map().is_none_or(|map| !map.is_empty()));
             let Some(mut value) = value else {
@@ -447,18 +460,12 @@ fn append_item(items: &mut Vec<Value>, item: Value, keys: &[&str]) {
         return;
     }
     let mut values = Vec::with_capacity(keys.len());
-    let mut lacking = false;
     for key in keys {
         match item.get(key) {
             Some(value) => values.push(value.text()),
-            None => {
-                lacking = true;
-                items.push(item.clone());
-            }
+            // What happens to the other items then is kustomize's own doing.
+            None => items.push(item.clone()),
         }
-    }
-    if lacking && values.is_empty() {
-        return;
     }
     if keys.len() > 1 {
         set_item(items, None, keys, &values);

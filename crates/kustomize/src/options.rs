@@ -37,6 +37,8 @@ pub struct Limits {
     pub objects: usize,
     /// The size of one file, in bytes.
     pub file_size: usize,
+    /// The size of one object, in bytes.
+    pub object_size: usize,
     /// The size of all files together, in bytes; one that is read twice counts twice.
     pub total_size: usize,
     /// Steps of work: an object that one transformer looks at is a step, an object that it changes as many as its size in
@@ -51,8 +53,9 @@ impl Default for Limits {
             kustomizations: 10_000,
             objects: 100_000,
             file_size: 32 << 20,
+            object_size: 32 << 20,
             total_size: 512 << 20,
-            work: 50_000_000,
+            work: 5_000_000,
         }
     }
 }

@@ -12,18 +12,17 @@ use crate::merge::Merger;
 use crate::object::{ChangeKind, Place};
 use crate::resource::Resource;
 use crate::select::Selector;
-use crate::source::Document;
+use crate::source::{Document, Position};
 use crate::stream;
 use crate::value::Value;
 
 /// How many nodes the copies of a JSON patch may have.
-const COPIED: usize = 1_000_000;
+const COPIED: usize = 200_000;
 
 /// The text of a patch.
 struct Text {
     loaded: Loaded,
-    /// The line, if the text is in the kustomization itself.
-    fixed: Option<usize>,
+    position: Position,
 }
 
 /// Applies `patchesStrategicMerge`.
@@ -36,13 +35,13 @@ pub(crate) fn apply_strategic(
     let mut patches = Vec::new();
     for item in items {
         let inline = Loaded { file: item.place.file.clone(), text: Arc::from(item.text.as_bytes()) };
-        let read = stream::read_objects(&inline.file, &inline.text, Some(item.place.line));
+        let read = stream::read_objects(&inline.file, &inline.text, Position::Line(item.place.line));
         // A text that is a path is YAML too, but no object.
         match read {
             Ok(found) => patches.extend(found.into_iter().map(|patch| (patch, &item.place))),
             Err(_) => {
                 let loaded = context.load(location, item.text.trim_end(), &item.place)?;
-                let found = stream::read_objects(&loaded.file, &loaded.text, None)?;
+                let found = stream::read_objects(&loaded.file, &loaded.text, Position::Whole)?;
                 patches.extend(found.into_iter().map(|patch| (patch, &item.place)));
             }
         }
@@ -73,8 +72,8 @@ fn apply_entry(
     resources: &mut Vec<Resource>,
 ) -> Result<(), Error> {
     let text = text_of(context, location, entry, entry.patch.trim())?;
-    let strategic = stream::read_objects(&text.loaded.file, &text.loaded.text, text.fixed);
-    let json = pintle_yaml::read_exact(&text.loaded.text).ok().filter(json_patch::looks_like_patch);
+    let strategic = stream::read_objects(&text.loaded.file, &text.loaded.text, text.position);
+    let json = read_json(&text.loaded.text).ok().filter(json_patch::looks_like_patch);
     match (strategic, json) {
         (Err(problem), None) => Err(Error::new(format!(
             "the patch is neither a strategic merge patch nor a JSON patch: {}",
@@ -101,8 +100,7 @@ pub(crate) fn apply_json(
             return Err(Error::new("must specify the target name"));
         }
         let text = text_of(context, location, entry, &entry.patch)?;
-        let node =
-            pintle_yaml::read_exact(&text.loaded.text).map_err(|error| Error::new(error.to_string()))?;
+        let node = read_json(&text.loaded.text).map_err(Error::new)?;
         let operations = json_patch::parse(&node).map_err(Error::new)?;
         if operations.is_empty() {
             return Err(Error::new("the patch appears to be empty"));
@@ -110,6 +108,14 @@ pub(crate) fn apply_json(
         apply_operations(context, entry, &text, &operations, false, resources)
     };
     apply().map_err(|error| error.at(&entry.place.file, Some(entry.place.line)))
+}
+
+/// Reads the text of a JSON patch: what begins with a bracket is JSON, anything else YAML.
+fn read_json(text: &[u8]) -> Result<pintle_tree::Node, String> {
+    if text.starts_with(b"[") {
+        return pintle_tree::json::read_exact(text).map_err(|error| error.to_string());
+    }
+    pintle_yaml::read_exact(text).map_err(|error| error.to_string())
 }
 
 fn text_of(
@@ -123,9 +129,11 @@ fn text_of(
         (false, false) => Err(Error::new("patch and path can't be set at the same time")),
         (false, true) => {
             let loaded = Loaded { file: entry.place.file.clone(), text: Arc::from(inline.as_bytes()) };
-            Ok(Text { loaded, fixed: Some(entry.place.line) })
+            Ok(Text { loaded, position: entry.position })
         }
-        (true, false) => Ok(Text { loaded: context.load(location, &entry.path, &entry.place)?, fixed: None }),
+        (true, false) => {
+            Ok(Text { loaded: context.load(location, &entry.path, &entry.place)?, position: Position::Whole })
+        }
     }
 }
 
@@ -208,6 +216,7 @@ fn merge_into(
             .at(&patch.origin.file, Some(patch.origin.line))
     })?;
     resource.value = merged.unwrap_or_else(Value::null);
+    context.check_size(resource)?;
     if resource.value.is_empty() {
         return Ok(());
     }
@@ -237,10 +246,8 @@ fn apply_operations(
 ) -> Result<(), Error> {
     let target = entry.target.as_ref().ok_or_else(|| Error::new("must specify a target for a JSON patch"))?;
     let selector = Selector::compile(target).map_err(Error::new)?;
-    let document = match text.fixed {
-        Some(line) => Document::fixed(text.loaded.file.clone(), line),
-        None => Document::new(text.loaded.file.clone(), text.loaded.text.clone(), 0..text.loaded.text.len()),
-    };
+    let range = 0..text.loaded.text.len();
+    let document = Document::new(text.loaded.file.clone(), text.loaded.text.clone(), range).at(text.position);
     context.charge(resources.len())?;
     for resource in resources.iter_mut().filter(|resource| selector.selects(resource)) {
         context.charge(1 + resource.value.size() / 1024)?;
@@ -252,6 +259,7 @@ fn apply_operations(
         let mut node = resource.value.to_node().map_err(fail)?;
         let changed = json_patch::apply(&mut node, operations, COPIED).map_err(fail)?;
         resource.value = Value::from_json(&node);
+        context.check_size(resource)?;
         for (index, path) in changed {
             let line = document.line_of(&pintle_tree::ValuePath::root().index(index));
             resource.changed(path, ChangeKind::Patch, &Place { file: text.loaded.file.clone(), line });

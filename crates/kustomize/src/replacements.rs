@@ -66,7 +66,10 @@ fn apply_target(
         }
         for path in paths {
             context.charge(1 + size)?;
-            let changed = set_at(&mut resource.value, path, value, &target.options).map_err(Error::new)?;
+            let room = context.options.limits.object_size;
+            let changed =
+                set_at(&mut resource.value, path, value, &target.options, room).map_err(Error::new)?;
+            context.check_size(resource)?;
             for path in changed {
                 resource.changed(path, ChangeKind::Replacement, &replacement.place);
             }
@@ -202,7 +205,9 @@ fn set_at(
     path: &str,
     value: &Value,
     options: &FieldOptions,
+    mut room: usize,
 ) -> Result<Vec<ValuePath>, String> {
+    let size = value.size();
     let parts = split_field_path(path);
     if let Some(changed) = set_in_text(root, &parts, value, options)? {
         return Ok(changed);
@@ -211,6 +216,7 @@ fn set_at(
     let walk = Walk { created: options.create.then_some(value) };
     walk.visit(root, &parts, &ValuePath::root(), &mut |field, path| {
         changed.push(path.clone());
+        room = room.checked_sub(size).ok_or("the object gets too large")?;
         set_field(field, value, options)
     })
     .map_err(|error| format!("{}: {error}", not_found(path, options)))?;
@@ -435,7 +441,7 @@ mod tests {
 
     fn set(object: &str, path: &str, text: &str, options: &FieldOptions) -> Result<String, String> {
         let mut root = crate::value::read(object.as_bytes()).expect("YAML");
-        set_at(&mut root, path, &Value::string(text), options)?;
+        set_at(&mut root, path, &Value::string(text), options, 10_000)?;
         let node = root.to_node()?;
         Ok(String::from_utf8(json::write(&node).expect("JSON")).expect("text"))
     }

@@ -16,12 +16,27 @@ pub(crate) struct Document {
     text: Arc<[u8]>,
     /// Where the document is in the text.
     range: Range<usize>,
-    /// Where its fields are, found when first asked for.
-    fields: OnceLock<Field>,
+    /// The line breaks before it in the text.
+    before: usize,
+    /// Where its fields are, found when first asked for; shared by the items of a list.
+    fields: Arc<OnceLock<Field>>,
+    /// Where the line breaks of the text are, found when first asked for.
+    breaks: OnceLock<Vec<usize>>,
     /// What the path has to begin with: an item of a `List`.
     inside: Option<ValuePath>,
-    /// The line of everything, for texts that are inside of a scalar of another file.
-    fixed: Option<usize>,
+    position: Position,
+}
+
+/// Where a text is in its file.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum Position {
+    /// It is the file.
+    #[default]
+    Whole,
+    /// It begins after so many lines of the file, as a block scalar.
+    After(usize),
+    /// All of it counts as one line.
+    Line(usize),
 }
 
 /// A field with those in it.
@@ -34,20 +49,41 @@ struct Field {
 
 impl Document {
     pub(crate) fn new(file: Arc<str>, text: Arc<[u8]>, range: Range<usize>) -> Self {
-        Document { file, text, range, fields: OnceLock::new(), inside: None, fixed: None }
+        Document {
+            file,
+            text,
+            range,
+            before: 0,
+            fields: Arc::default(),
+            breaks: OnceLock::new(),
+            inside: None,
+            position: Position::Whole,
+        }
     }
 
-    /// A text that is inside of a file, at a line.
+    /// The document at a position of its file.
+    pub(crate) fn at(self, position: Position) -> Self {
+        Document { position, ..self }
+    }
+
+    /// The document with the number of line breaks before it in the text, which counting for each of many documents would
+    /// take too long.
+    pub(crate) fn after(self, before: usize) -> Self {
+        Document { before, ..self }
+    }
+
+    /// Something without a text, at a line of a file.
     pub(crate) fn fixed(file: Arc<str>, line: usize) -> Self {
-        Document { fixed: Some(line), ..Document::new(file, Arc::from([]), 0..0) }
+        Document::new(file, Arc::from([]), 0..0).at(Position::Line(line))
     }
 
     /// The document seen from one of its nodes.
     pub(crate) fn inside(&self, path: ValuePath) -> Self {
         Document {
+            before: self.before,
             fields: self.fields.clone(),
             inside: Some(path),
-            fixed: self.fixed,
+            position: self.position,
             ..Document::new(self.file.clone(), self.text.clone(), self.range.clone())
         }
     }
@@ -57,12 +93,16 @@ impl Document {
     }
 
     fn lines_before(&self) -> usize {
-        self.text[..self.range.start].iter().filter(|&&byte| byte == b'\n').count()
+        let before = match self.position {
+            Position::After(lines) => lines,
+            _ => 0,
+        };
+        before + self.before
     }
 
     /// The line of the first content of the document.
     pub(crate) fn first_line(&self) -> usize {
-        if let Some(line) = self.fixed {
+        if let Position::Line(line) = self.position {
             return line;
         }
         if self.inside.is_some() {
@@ -78,7 +118,7 @@ impl Document {
 
     /// The line of a field, or of the nearest one around it.
     pub(crate) fn line_of(&self, path: &ValuePath) -> usize {
-        if let Some(line) = self.fixed {
+        if let Position::Line(line) = self.position {
             return line;
         }
         let mut field = self.fields.get_or_init(|| self.find_fields());
@@ -94,6 +134,20 @@ impl Document {
             field = next;
         }
         field.line
+    }
+
+    /// Whether a line of the file ends with the sign of a literal block.
+    pub(crate) fn is_block_at(&self, line: usize) -> bool {
+        let find = || {
+            let breaks = self.text.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+            breaks.map(|(at, _)| at).collect()
+        };
+        let breaks = self.breaks.get_or_init(find);
+        let start = line.checked_sub(2).map_or(Some(0), |before| breaks.get(before).map(|at| at + 1));
+        let Some(start) = start else { return false };
+        let text = &self.text[start..breaks.get(line.saturating_sub(1)).copied().unwrap_or(self.text.len())];
+        let text = text.split(|&byte| byte == b'#').next().unwrap_or_default().trim_ascii_end();
+        [&b"|"[..], b"|-", b"|+"].iter().any(|sign| text.ends_with(sign))
     }
 
     fn find_fields(&self) -> Field {
@@ -132,10 +186,14 @@ mod tests {
     #[test]
     fn lines_are_those_of_the_file_whatever_document_it_is() {
         let text: Arc<[u8]> = Arc::from(&b"a: 1\n---\n# x\nb:\n- c: 1\n  d: 2\n"[..]);
-        let document = Document::new("f".into(), text, 9..29);
+        let document = Document::new("f".into(), text, 9..29).after(2);
         assert_eq!(document.first_line(), 4);
         assert_eq!(document.line_of(&"b[0].d".parse().expect("a path")), 6);
         assert_eq!(document.line_of(&"b[0].d.e".parse().expect("a path")), 6);
+        assert_eq!(
+            Document::new("f".into(), "b: 1\n".as_bytes().into(), 0..5).at(Position::After(7)).first_line(),
+            8
+        );
         assert_eq!(document.inside("b[0]".parse().expect("a path")).first_line(), 5);
     }
 }

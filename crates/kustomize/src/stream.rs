@@ -7,14 +7,14 @@ use pintle_tree::{Segment, ValuePath};
 
 use crate::error::Error;
 use crate::resource::Resource;
-use crate::source::Document;
+use crate::source::{Document, Position};
 use crate::value::{self, Value};
 
 /// The objects of a text, each with its document.
 pub(crate) fn read_objects(
     file: &Arc<str>,
     text: &Arc<[u8]>,
-    fixed: Option<usize>,
+    position: Position,
 ) -> Result<Vec<Resource>, Error> {
     let malformed = |error: String, line| Error::new(error).at(file, line);
     // Carriage returns before line feeds go; lines stay what they are.
@@ -22,24 +22,22 @@ pub(crate) fn read_objects(
         Cow::Borrowed(_) => text.clone(),
         Cow::Owned(text) => text.into(),
     };
-    let ranges = split(&text).map_err(|(error, line)| malformed(error, Some(line)))?;
+    let ranges = split(&text).map_err(|(error, line)| malformed(error, Some(in_file(position, line))))?;
     let single = ranges.len() == 1;
     let mut found = Vec::new();
+    let (mut counted, mut before) = (0, 0);
     for range in ranges {
-        let first = 1 + text[..range.start].iter().filter(|&&byte| byte == b'\n').count();
+        before += text[counted..range.start].iter().filter(|&&byte| byte == b'\n').count();
+        counted = range.start;
+        let first = 1 + before;
         let value = value::read(&text[range.clone()]).map_err(|error| {
-            malformed(
-                error.to_string(),
-                fixed.or_else(|| error.line().map(|line| first + line - 1)).or(Some(first)),
-            )
+            let line = first + error.line.map_or(0, |line| line.saturating_sub(1));
+            malformed(error.message, Some(in_file(position, line)))
         })?;
         if value.is_null() {
             continue;
         }
-        let document = match fixed {
-            Some(line) => Document::fixed(file.clone(), line),
-            None => Document::new(file.clone(), text.clone(), range),
-        };
+        let document = Document::new(file.clone(), text.clone(), range).after(before).at(position);
         expand(value, document, single, &mut found);
     }
     let mut objects = Vec::with_capacity(found.len());
@@ -47,6 +45,15 @@ pub(crate) fn read_objects(
         check(value, document, &mut objects)?;
     }
     Ok(expand_lists(objects))
+}
+
+/// The line in the file of a line of a text.
+fn in_file(position: Position, line: usize) -> usize {
+    match position {
+        Position::Whole => line,
+        Position::After(lines) => lines + line,
+        Position::Line(fixed) => fixed,
+    }
 }
 
 /// A list that is the only document is replaced by its items at once.
@@ -160,7 +167,8 @@ mod tests {
     use super::*;
 
     fn names(text: &str) -> Vec<String> {
-        let objects = read_objects(&"f".into(), &Arc::from(text.as_bytes()), None).expect("objects");
+        let objects =
+            read_objects(&"f".into(), &Arc::from(text.as_bytes()), Position::Whole).expect("objects");
         objects.iter().map(|object| format!("{}:{}", object.name(), object.origin.line)).collect()
     }
 
@@ -174,7 +182,8 @@ mod tests {
     #[test]
     fn what_is_no_object_is_an_error_with_its_line() {
         let problem = |text: &str| {
-            let error = read_objects(&"f".into(), &Arc::from(text.as_bytes()), None).expect_err("no object");
+            let error = read_objects(&"f".into(), &Arc::from(text.as_bytes()), Position::Whole)
+                .expect_err("no object");
             error.to_string()
         };
         assert_eq!(problem("a: 1\n---\nb: 2\n"), "f:1: missing kind in object");

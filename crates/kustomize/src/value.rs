@@ -161,7 +161,7 @@ impl Value {
             Node::Bool(value) => Value::Scalar(Scalar::resolved(if *value { "true" } else { "false" })),
             Node::Int(value) => Value::Scalar(Scalar::resolved(number::format_general(*value as f64, 21))),
             Node::Float(value) => Value::Scalar(Scalar::resolved(number::format_general(*value, 21))),
-            Node::Str(text) => Value::string(text.clone()),
+            Node::Str(text) => Value::Scalar(Scalar { text: text.clone(), tag: written_tag(text) }),
             Node::List(list) => Value::List(list.iter().map(Value::from_json).collect()),
             Node::Map(map) => {
                 Value::Map(map.iter().map(|(key, value)| (key.clone(), Value::from_json(value))).collect())
@@ -215,6 +215,12 @@ fn resolve(text: &Str) -> Tag {
     }
 }
 
+/// How go-yaml writes a string: in quotes or as a block only if it has to.
+fn written_tag(text: &Str) -> Tag {
+    let written = pintle_yaml::write(&Node::Str(text.clone())).unwrap_or_default();
+    if written.first().is_none_or(|sign| b"'\"|".contains(sign)) { Tag::Quoted } else { Tag::Plain }
+}
+
 /// A plain date as JSON has it: go-yaml reads it as a point in time.
 fn date(text: &str) -> Option<String> {
     let mut parts = text.split('-');
@@ -238,9 +244,24 @@ fn date(text: &str) -> Option<String> {
 }
 
 /// Reads the first document of a text.
-pub(crate) fn read(text: &[u8]) -> Result<Value, pintle_yaml::Error> {
+pub(crate) fn read(text: &[u8]) -> Result<Value, ReadError> {
     let mut reader = Reader { text, ..Reader::default() };
-    pintle_yaml::read_version_3(text, &mut reader)
+    let value = pintle_yaml::read_version_3(text, &mut reader)
+        .map_err(|error| ReadError { line: error.line(), message: error.to_string() })?;
+    match reader.no_string {
+        None => Ok(value),
+        Some((key, at)) => Err(ReadError {
+            line: Some(1 + text[..at].iter().filter(|&&byte| byte == b'\n').count()),
+            message: format!("the key {key} is no string; put it in quotes"),
+        }),
+    }
+}
+
+/// Why a text is no tree.
+#[derive(Debug)]
+pub(crate) struct ReadError {
+    pub(crate) message: String,
+    pub(crate) line: Option<usize>,
 }
 
 /// A folded block as it is after kustomize has written it and read it again: lines that are indented more than the block
@@ -268,7 +289,7 @@ fn refolded(text: &str) -> String {
             breaks += 1;
             refolded.push('\n');
         }
-        let indented = |line: &str| line.starts_with([' ', '\t']);
+        let indented = |line: &str| line.starts_with([' ', '\t']) && !line.trim().is_empty();
         let at_end = lines.peek().is_none();
         // The break that separates lines in a folded block is only dropped between lines that are not indented.
         if !line.is_empty()
@@ -287,6 +308,10 @@ struct Reader<'t> {
     text: &'t [u8],
     quoted: bool,
     folded: bool,
+    /// Where the next scalar or key is, if that is known.
+    at: Option<usize>,
+    /// A key that is a number, a boolean or null, and where it is.
+    no_string: Option<(String, usize)>,
     nodes: Vec<Value>,
     keys: Vec<Str>,
     open: Vec<(usize, usize)>,
@@ -297,7 +322,7 @@ struct Reader<'t> {
 
 impl Reader<'_> {
     fn push(&mut self, value: Value) {
-        self.plain = None;
+        (self.plain, self.at) = (None, None);
         (self.quoted, self.folded) = (false, false);
         self.made += 1;
         // What is too deep or too much is left out, and the document refused by its size afterwards.
@@ -386,6 +411,7 @@ impl Builder for Reader<'_> {
 
     fn scalar_at(&mut self, start: usize, _: usize, _: bool) {
         self.quoted = matches!(self.text.get(start), Some(b'"' | b'\''));
+        self.at = Some(start);
     }
 
     fn block_at(&mut self, start: usize, _: usize, _: usize) {
@@ -395,8 +421,13 @@ impl Builder for Reader<'_> {
 
     fn key(&mut self, key: &[u8]) {
         self.plain = None;
+        let key = Str::new(key);
+        let at = self.at.take().filter(|_| !self.quoted && resolve(&key) != Tag::Plain);
+        if let Some(at) = at.filter(|_| self.no_string.is_none()) {
+            self.no_string = Some((key.to_string(), at));
+        }
         (self.quoted, self.folded) = (false, false);
-        self.keys.push(Str::new(key));
+        self.keys.push(key);
     }
 
     fn end_map(&mut self) {
@@ -442,6 +473,12 @@ mod tests {
         let deep = format!("{}{}", "[".repeat(5_000), "]".repeat(5_000));
         assert!(read(deep.as_bytes()).is_ok());
         assert!(read(b"a: 1\na: 2\n").is_err());
+        let error = read(b"a: 1\nb:\n  8080: x\n").expect_err("a number as key");
+        assert_eq!(
+            (error.message.as_str(), error.line),
+            ("the key 8080 is no string; put it in quotes", Some(3))
+        );
+        assert!(read(b"'8080': x\nyes: y\n").is_ok());
     }
 
     #[test]

@@ -74,6 +74,57 @@ fn every_field_names_the_line_that_decided_it() {
 }
 
 #[test]
+fn fields_of_patches_in_the_kustomization_have_their_own_lines() {
+    let kustomization = "resources:\n- all.yaml\npatches:\n- patch: |-\n    apiVersion: apps/v1\n    kind: Deployment\n    metadata:\n      name: web\n    spec:\n      replicas: 3\n- target: {kind: Deployment}\n  patch: | # operations\n\n    - op: add\n      path: /spec/a\n      value: 1\n    - {op: add, path: /spec/b, value: 1}\n- target: {kind: Deployment}\n  patch: '[{\"op\": \"add\", \"path\": \"/spec/c\", \"value\": 1}]'\n";
+    let files = files(&[("kustomization.yaml", kustomization), ("all.yaml", DEPLOYMENT)]);
+    let build = build(&files, "", &Options::default()).expect("it builds");
+    let line = |path: &str| build.objects[0].origin_of(&path.parse().expect("a path")).line;
+    assert_eq!([line("spec.replicas"), line("spec.a"), line("spec.b"), line("spec.c")], [10, 14, 17, 19]);
+}
+
+#[test]
+fn many_documents_and_long_lists_take_time_in_proportion() {
+    let item =
+        |number: usize| format!("- apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: i{number}\n");
+    let list: String = (0..5_000).map(item).collect();
+    let document =
+        |number: usize| format!("---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: d{number}\n");
+    let documents: String = (0..5_000).map(document).collect();
+    let list = format!("apiVersion: v1\nkind: List\nitems:\n{list}");
+    let files = files(&[
+        ("kustomization.yaml", "resources: [list.yaml, documents.yaml]\nsortOptions: {order: fifo}\n"),
+        ("list.yaml", &list),
+        ("documents.yaml", &documents),
+    ]);
+    let build = build(&files, "", &Options::default()).expect("it builds");
+    let lines: Vec<usize> = [0, 4_999, 5_000, 9_999].map(|at: usize| build.objects[at].origin.line).to_vec();
+    assert_eq!(lines, [4, 20_000, 2, 24_997]);
+}
+
+#[test]
+fn objects_cannot_grow_without_end() {
+    let copies: String = (0..40)
+        .map(|number| format!("- target: {{kind: Deployment}}\n  patch: '[{{\"op\": \"copy\", \"from\": \"/spec\", \"path\": \"/spec/x{number}\"}}]'\n"))
+        .collect();
+    let text = format!("resources: [all.yaml]\npatches:\n{copies}");
+    let limits = Limits { object_size: 1 << 20, ..Limits::default() };
+    let error = failure(
+        &[("kustomization.yaml", &text), ("all.yaml", DEPLOYMENT)],
+        &Options { limits, ..Options::default() },
+    );
+    assert!(error.to_string().contains("larger"), "{error}");
+    let doubled: String = (0..40)
+        .map(|number| format!("- source: {{kind: Deployment, fieldPath: spec}}\n  targets: [{{select: {{kind: Deployment}}, fieldPaths: [spec.x{number}], options: {{create: true}}}}]\n"))
+        .collect();
+    let text = format!("resources: [all.yaml]\nreplacements:\n{doubled}");
+    let error = failure(
+        &[("kustomization.yaml", &text), ("all.yaml", DEPLOYMENT)],
+        &Options { limits, ..Options::default() },
+    );
+    assert!(error.to_string().contains("large"), "{error}");
+}
+
+#[test]
 fn references_and_hashes_are_changes_with_the_place_of_their_cause() {
     let files = files(&[
         ("kustomization.yaml", "resources:\n- pod.yaml\nconfigMapGenerator:\n- name: c\n  literals: [a=b]\n"),
@@ -194,7 +245,7 @@ fn objects_are_transformed_in_their_order_and_keep_their_origins() {
         let place = built.objects[1].origin_of(&path.parse().expect("a path"));
         format!("{}:{}", place.file, place.line)
     };
-    assert_eq!(place("spec.ports"), "release:2");
+    assert_eq!(place("spec.ports"), "release:4");
     assert_eq!(place("metadata.name"), "all.yaml:18");
 }
 

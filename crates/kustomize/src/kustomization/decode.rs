@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::object::Place;
 use crate::resource::Behavior;
 use crate::select::SelectorText;
-use crate::source::Document;
+use crate::source::{Document, Position};
 
 /// A map of a kustomization file.
 pub(super) struct Fields<'k> {
@@ -40,6 +40,16 @@ impl<'k> Fields<'k> {
 
     fn place_of(&self, path: &ValuePath) -> Place {
         Place { file: self.file(), line: self.document.line_of(path) }
+    }
+
+    /// Where the content of a text is: below its key if it is a block.
+    fn position_of(&self, name: &str, text: &str) -> Position {
+        let line = self.document.line_of(&self.path_of(name));
+        let blank = text.len() - text.trim_start().len();
+        match self.document.is_block_at(line) {
+            true => Position::After(line + text[..blank].matches('\n').count()),
+            false => Position::Line(line),
+        }
     }
 
     /// A field that is not null, with its name as it is written.
@@ -206,9 +216,11 @@ pub(super) fn patch(fields: &Fields<'_>) -> Result<PatchEntry, Error> {
     fields.only(&["path", "patch", "target", "options"])?;
     let options = fields.inner("options")?;
     let option = |name: &str| options.as_ref().map_or(Ok(false), |options| options.bool(name));
+    let patch = fields.text("patch")?;
     Ok(PatchEntry {
+        position: fields.position_of("patch", &patch),
         path: fields.text("path")?,
-        patch: fields.text("patch")?,
+        patch,
         target: fields.inner("target")?.map(|target| selector(&target, &[])).transpose()?,
         allow_name_change: option("allowNameChange")?,
         allow_kind_change: option("allowKindChange")?,
