@@ -11,6 +11,7 @@ pub(crate) fn code(personality: Personality, class: FailureKind) -> u8 {
         (_, FailureKind::BrokenPipe) => 0,
         (_, FailureKind::Exit(code)) => code,
         (_, FailureKind::Changes) => CHANGES,
+        (_, FailureKind::Findings) => FINDINGS,
         (_, FailureKind::StalePlan) => STALE_PLAN,
         (Personality::Helm, _) | (_, FailureKind::RunTime | FailureKind::AlreadyReported) => 1,
         (Personality::Pintle, FailureKind::Cancelled) => CANCELLED,
@@ -23,6 +24,9 @@ pub(crate) fn code(personality: Personality, class: FailureKind) -> u8 {
 
 /// There are differences, which is what was asked.
 const CHANGES: u8 = 2;
+
+/// There are findings that the user wants to fail on.
+const FINDINGS: u8 = 3;
 
 /// The state that a saved plan is based on has changed, and nothing was applied.
 const STALE_PLAN: u8 = 3;

@@ -36,6 +36,8 @@ pub(crate) enum FailureKind {
     Exit(u8),
     /// There are differences, and the exit code says so.
     Changes,
+    /// There are findings that the user wants to fail on, and the exit code says so.
+    Findings,
     /// The state that a saved plan is based on has changed.
     StalePlan,
 }

@@ -82,8 +82,9 @@ pub(crate) fn dispatch(
     let (command_path, rest) = found?;
     let answers_by_exit_code = command_path.command.answers_by_exit_code;
     run_command(personality, called_as, command_path, &rest, &environment, ui).map_err(|mut failure| {
-        use FailureKind::{AlreadyReported, BrokenPipe, Changes};
-        if answers_by_exit_code && !matches!(failure.class, BrokenPipe | Changes | AlreadyReported) {
+        use FailureKind::{AlreadyReported, BrokenPipe, Changes, Findings};
+        if answers_by_exit_code && !matches!(failure.class, BrokenPipe | Changes | Findings | AlreadyReported)
+        {
             failure.class = FailureKind::RunTime;
         }
         failure

@@ -160,7 +160,7 @@ impl Ui {
         if matches!(failure.class, FailureKind::BrokenPipe | FailureKind::AlreadyReported) {
             return;
         }
-        if failure.class == FailureKind::Changes && failure.text.is_empty() {
+        if matches!(failure.class, FailureKind::Changes | FailureKind::Findings) && failure.text.is_empty() {
             // The output says it all.
             let _ = self.out.flush();
             return;

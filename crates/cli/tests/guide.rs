@@ -158,7 +158,7 @@ fn nothing_else(_: &Walk, command: &str) {
 fn left_out(_: &Walk, _: &str) {}
 
 /// The pages that are walked below.
-const PAGES: [&str; 30] = [
+const PAGES: [&str; 31] = [
     "README.md",
     "docs/guide/air-gap.md",
     "docs/guide/best-practices.md",
@@ -182,6 +182,7 @@ const PAGES: [&str; 30] = [
     "docs/guide/lua-plugins.md",
     "docs/guide/lua.md",
     "docs/guide/plugins.md",
+    "docs/guide/preview.md",
     "docs/guide/readme-of-charts.md",
     "docs/guide/signing.md",
     "docs/guide/storage.md",
@@ -448,4 +449,25 @@ fn the_guide_to_upgrading_charts_works() {
          sed -i 's/\"replicas\"/\"replicaCount\"/' web-2/values.schema.json",
     );
     walk.page("docs/guide/upgrade-check.md", nothing_else);
+}
+
+#[test]
+fn the_guide_to_previews_works() {
+    let walk = Walk::with_web();
+    walk.prepare("mkdir -p apps clusters/production");
+    walk.write(
+        "clusters/production/apps.yaml",
+        "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: apps, namespace: flux-system}\n\
+         spec:\n  path: ./apps\n  sourceRef: {kind: GitRepository, name: flux-system}\n  postBuild:\n    substitute:\n      \
+         REPLICAS: \"2\"\n",
+    )
+    .write(
+        "apps/web.yaml",
+        "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web, namespace: shop}\nspec:\n  chart:\n    \
+         spec:\n      chart: ./web\n      sourceRef: {kind: GitRepository, name: flux-system, namespace: flux-system}\n  \
+         values:\n    replicas: ${REPLICAS}\n    resources:\n      requests: {cpu: 50m}\n",
+    );
+    let git = "git -c user.name=a -c user.email=a@example.com";
+    walk.prepare(&format!("git init -q -b main && git add -A && {git} commit -qm one"));
+    walk.page("docs/guide/preview.md", nothing_else);
 }

@@ -92,13 +92,24 @@ fn commits_are_compared_from_where_they_parted() {
 #[test]
 fn dangers_come_first_and_can_fail() {
     let env = repository();
-    let claim = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, namespace: web}\nspec: {}\n";
+    let claim =
+        "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, namespace: web}\nspec: {}\n";
     env.write("apps/claim.yaml", claim);
     commit(&env);
     std::fs::remove_file(env.path().join("apps/claim.yaml")).expect("a file");
-    env.write("charts/web/templates/all.yaml", &TEMPLATE.replace("app: web}}\n  template", "app: other}}\n  template"));
+    env.write(
+        "charts/web/templates/all.yaml",
+        &TEMPLATE.replace("app: web}}\n  template", "app: other}}\n  template"),
+    );
     let shown = env.pintle("preview");
-    has(&shown, &["exit 2", "data-loss   PersistentVolumeClaim data is removed", "immutable   spec.selector of Deployment web"]);
+    has(
+        &shown,
+        &[
+            "exit 2",
+            "data-loss   PersistentVolumeClaim data is removed",
+            "immutable   spec.selector of Deployment web",
+        ],
+    );
     has(&shown, &["because template templates/all.yaml, charts/web/templates/all.yaml:6"]);
     let shown = env.pintle("preview --fail-on data-loss");
     has(&shown, &["exit 3"]);
@@ -111,7 +122,10 @@ fn reports_are_comments_and_data() {
     let env = repository();
     env.write("apps/web.yaml", &RELEASE.replace("replicas: 1", "replicas: 3"));
     let shown = env.pintle("preview -o markdown --output-dir out --max-comment 4000");
-    has(&shown, &["## Preview", "```diff\n@@ spec.replicas @@\n- 1\n+ 3\n```", "because value replicas 1 -&gt; 3"]);
+    has(
+        &shown,
+        &["## Preview", "```diff\n@@ spec.replicas @@\n- 1\n+ 3\n```", "because value replicas 1 -&gt; 3"],
+    );
     assert!(env.path().join("out/preview-1.md").exists());
     let shown = env.pintle("preview -o json");
     has(&shown, &["\"line\": 8", "\"path\": \"spec.replicas\"", "\"explained\": 1"]);
@@ -120,8 +134,14 @@ fn reports_are_comments_and_data() {
     has(&env.pintle("preview -o junit"), &["<testcase name=\"HelmRelease web/web in production\""]);
     has(&env.pintle("preview -o sarif"), &["\"name\": \"pintle preview\""]);
     has(&env.pintle("preview -o pdf"), &["`pdf` is not a report format"]);
-    has(&env.pintle("preview --list --only web/web"), &["HelmRelease web/web in production: ./charts/web: 2 objects"]);
-    has(&env.pintle("preview --skip web/web --cluster production"), &["no object changes"]);
+    has(
+        &env.pintle("preview --list --only web/web"),
+        &["HelmRelease web/web in production: ./charts/web: 2 objects"],
+    );
+    has(
+        &env.pintle("preview --skip web/web --skip flux-system/apps --cluster production"),
+        &["no object changes"],
+    );
 }
 
 #[test]
@@ -145,7 +165,10 @@ fn hosts_that_only_the_head_names_are_not_asked() {
     );
     env.write("apps/web.yaml", &format!("{sources}{release}"));
     let shown = env.pintle("preview");
-    has(&shown, &["exit 1", "the base does not name the host 127.0.0.1:9; --allow-host 127.0.0.1:9 allows it"]);
+    has(
+        &shown,
+        &["exit 1", "the base does not name the host 127.0.0.1:9; --allow-host 127.0.0.1:9 allows it"],
+    );
     commit(&env);
     // Named by the base, but private.
     env.write("apps/note.txt", "x");
@@ -174,7 +197,8 @@ fn nothing_of_a_repository_runs_and_nothing_outside_of_it_is_read() {
     git(&env, "config core.fsmonitor .git/hooks/fsmonitor-watchman");
     env.write("evil.sh", &program);
     env.write("apps/kustomization.yaml", "resources: [web.yaml, stolen.yaml]\ngenerators: [evil.yaml]\n");
-    std::os::unix::fs::symlink(outside.path().join("secret.yaml"), env.path().join("apps/stolen.yaml")).expect("a link");
+    std::os::unix::fs::symlink(outside.path().join("secret.yaml"), env.path().join("apps/stolen.yaml"))
+        .expect("a link");
     let _ = std::fs::remove_file(&mark);
     let shown = env.pintle("preview");
     has(&shown, &["exit 1", "Kustomization flux-system/apps in production"]);
@@ -189,7 +213,13 @@ fn charts_and_clusters_can_be_added() {
     env.write("set.yaml", "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: all, namespace: argocd}\nspec:\n  generators: [{clusters: {selector: {matchLabels: {argocd.argoproj.io/secret-type: cluster}}}}]\n  template:\n    metadata: {name: 'web-{{name}}'}\n    spec: {destination: {name: '{{name}}'}, source: {repoURL: 'https://git.example.com/team/repo', path: charts/web}}\n");
     let shown =
         env.pintle("preview --list --charts charts --clusters clusters.yaml --repo-url https://git.example.com/team/repo");
-    has(&shown, &["Chart charts/web: ./charts/web: 2 objects", "Application argocd/web-blue in blue: ./charts/web: 2 objects"]);
+    has(
+        &shown,
+        &[
+            "Chart charts/web: ./charts/web: 2 objects",
+            "Application argocd/web-blue in blue: ./charts/web: 2 objects",
+        ],
+    );
 }
 
 #[test]

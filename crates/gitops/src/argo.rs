@@ -106,7 +106,11 @@ fn sources(object: &SourceObject) -> Vec<Source<'_>> {
     let several = object.list(&["spec", "sources"]);
     if !several.is_empty() {
         let at = path(&["spec", "sources"]);
-        return several.iter().enumerate().map(|(index, node)| Source { node, at: at.index(index) }).collect();
+        return several
+            .iter()
+            .enumerate()
+            .map(|(index, node)| Source { node, at: at.index(index) })
+            .collect();
     }
     let dry = object.at(&["spec", "sourceHydrator", "drySource"]);
     let dry = dry.map(|node| Source { node, at: path(&["spec", "sourceHydrator", "drySource"]) });
@@ -141,7 +145,11 @@ fn content(
     if !chart_name.is_empty() {
         // A registry is named without a scheme, unlike a repository.
         let chart = match url.contains("://") && !url.starts_with("oci://") {
-            true => ChartSource::Http { url: url.to_owned(), name: chart_name.to_owned(), version: revision.to_owned() },
+            true => ChartSource::Http {
+                url: url.to_owned(),
+                name: chart_name.to_owned(),
+                version: revision.to_owned(),
+            },
             false => ChartSource::Oci {
                 url: format!("oci://{}/{chart_name}", url.trim_start_matches("oci://").trim_end_matches('/')),
                 version: revision.to_owned(),
@@ -152,15 +160,19 @@ fn content(
     }
     let folder = text(node, &["path"]);
     if url.starts_with("oci://") {
-        let chart = ChartSource::Oci { url: url.to_owned(), version: revision.to_owned(), digest: String::new() };
+        let chart =
+            ChartSource::Oci { url: url.to_owned(), version: revision.to_owned(), digest: String::new() };
         return chart_content(discovery, item, source, references, (chart, namespace));
     }
     if !is_own_source(discovery, node) {
-        let chart = ChartSource::Git { url: url.to_owned(), reference: revision.to_owned(), path: folder.to_owned() };
+        let chart =
+            ChartSource::Git { url: url.to_owned(), reference: revision.to_owned(), path: folder.to_owned() };
         return chart_content(discovery, item, source, references, (chart, namespace));
     }
     let folder = join("", folder).ok_or_else(|| format!("its path {folder} leads out of the repository"))?;
-    if discovery.files.is_file(&format!("{folder}/Chart.yaml")) || (folder.is_empty() && discovery.files.is_file("Chart.yaml")) {
+    if discovery.files.is_file(&format!("{folder}/Chart.yaml"))
+        || (folder.is_empty() && discovery.files.is_file("Chart.yaml"))
+    {
         return chart_content(discovery, item, source, references, (ChartSource::Folder(folder), namespace));
     }
     if crate::build::kustomization_file(discovery.files, &folder).is_some() {
@@ -186,7 +198,12 @@ fn is_own_source(discovery: &Discovery<'_>, node: &Node) -> bool {
     }
 }
 
-fn kustomize(discovery: &mut Discovery<'_>, node: &Node, folder: &str, namespace: &str) -> Result<Content, String> {
+fn kustomize(
+    discovery: &mut Discovery<'_>,
+    node: &Node,
+    folder: &str,
+    namespace: &str,
+) -> Result<Content, String> {
     let mut overlay = Map::new();
     let options = node.get("kustomize");
     for (from, to) in [
@@ -216,10 +233,16 @@ fn image_texts(key: &str, value: &Node) -> Node {
         let Some(spelled) = item.as_str() else { return item.clone() };
         let (name, new) = spelled.split_once('=').unwrap_or(("", spelled));
         let mut entry = Map::new();
-        let base = |new: &str| new.rsplit_once(':').filter(|(_, tag)| !tag.contains('/')).map(|(base, tag)| (base.to_owned(), tag.to_owned()));
+        let base = |new: &str| {
+            new.rsplit_once(':')
+                .filter(|(_, tag)| !tag.contains('/'))
+                .map(|(base, tag)| (base.to_owned(), tag.to_owned()))
+        };
         let (target, field, value) = match new.split_once('@') {
             Some((target, digest)) => (target.to_owned(), "digest", digest.to_owned()),
-            None => base(new).map_or((new.to_owned(), "", String::new()), |(target, tag)| (target, "newTag", tag)),
+            None => {
+                base(new).map_or((new.to_owned(), "", String::new()), |(target, tag)| (target, "newTag", tag))
+            }
         };
         entry.insert("name".into(), Node::from(if name.is_empty() { target.as_str() } else { name }));
         if !name.is_empty() {
@@ -242,7 +265,12 @@ fn default_namespace(objects: &mut [SourceObject], namespace: &str) {
     }
 }
 
-fn directory(discovery: &mut Discovery<'_>, node: &Node, folder: &str, namespace: &str) -> Result<Content, String> {
+fn directory(
+    discovery: &mut Discovery<'_>,
+    node: &Node,
+    folder: &str,
+    namespace: &str,
+) -> Result<Content, String> {
     let is_recursive = flag(node, &["directory", "recurse"]);
     let (include, exclude) = (text(node, &["directory", "include"]), text(node, &["directory", "exclude"]));
     if !discovery.files.is_folder(folder) {
@@ -329,7 +357,11 @@ fn layers(
         let (pattern, is_own) = file_path(discovery, &name, references, chart)?;
         if !is_own {
             let text = format!("the values file {name} is in another repository and left out");
-            discovery.note(NoteKind::LeftOut, item.object.place(&source.at.key("helm").key("valueFiles")), text);
+            discovery.note(
+                NoteKind::LeftOut,
+                item.object.place(&source.at.key("helm").key("valueFiles")),
+                text,
+            );
             continue;
         }
         let found = template::expand(discovery.files, &pattern);
@@ -356,10 +388,17 @@ fn layers(
         }),
         (_, values) if !values.is_empty() => {
             let values = environment(item, source.node, values);
-            let read = pintle_yaml::read_values(values.as_bytes()).map_err(|error| format!("its values: {error}"))?;
+            let read = pintle_yaml::read_values(values.as_bytes())
+                .map_err(|error| format!("its values: {error}"))?;
             let place = item.object.place(&helm_at.key("values"));
             let text = place.map(|place| (Place { line: place.line + 1, ..place }, values.into_bytes()));
-            layers.push(Layer { kind: LayerKind::Inline, name: name.clone(), data: LayerData::Tree(read), object: object("values"), text });
+            layers.push(Layer {
+                kind: LayerKind::Inline,
+                name: name.clone(),
+                data: LayerData::Tree(read),
+                object: object("values"),
+                text,
+            });
         }
         _ => {}
     }
@@ -370,11 +409,19 @@ fn layers(
             data: LayerData::Set {
                 path: text(parameter, &["name"]).to_owned(),
                 // Argo CD escapes the commas of values.
-                value: environment(item, source.node, &crate::flux::scalar(parameter.get("value").unwrap_or(&Node::Nil))).replace(',', "\\,"),
+                value: environment(
+                    item,
+                    source.node,
+                    &crate::flux::scalar(parameter.get("value").unwrap_or(&Node::Nil)),
+                )
+                .replace(',', "\\,"),
                 literal: false,
                 string: flag(parameter, &["forceString"]),
             },
-            object: Some((Box::new(item.object.clone()), helm_at.key("parameters").index(index).key("value"))),
+            object: Some((
+                Box::new(item.object.clone()),
+                helm_at.key("parameters").index(index).key("value"),
+            )),
             text: None,
         });
     }
@@ -400,7 +447,8 @@ fn layers(
 
 /// A values file of this repository.
 pub(crate) fn file_layer(discovery: &Discovery<'_>, file: &str) -> Result<Layer, String> {
-    let content = discovery.files.read(file)?.ok_or_else(|| format!("its values file {file} does not exist"))?;
+    let content =
+        discovery.files.read(file)?.ok_or_else(|| format!("its values file {file} does not exist"))?;
     let values = pintle_yaml::read_values(&content).map_err(|error| format!("{file}: {error}"))?;
     Ok(Layer {
         kind: LayerKind::File,
@@ -424,7 +472,8 @@ fn file_path(
     }
     if let Some(rest) = name.strip_prefix('$') {
         let (reference, file) = rest.split_once('/').unwrap_or((rest, ""));
-        let source = references.get(reference).ok_or_else(|| format!("its values file {name} names no source"))?;
+        let source =
+            references.get(reference).ok_or_else(|| format!("its values file {name} names no source"))?;
         return Ok((join("", file).ok_or_else(leads_out)?, is_own_source(discovery, source)));
     }
     match (chart, name.strip_prefix('/')) {

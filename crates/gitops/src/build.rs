@@ -70,7 +70,8 @@ pub(crate) fn build(files: &Snapshot, folder: &str, overlay: &Map<Node>) -> Resu
     let text = with_overlay(&file, text, overlay)?;
     // Flux and Argo CD let kustomizations name any file of the repository.
     let options = Options { load_restrictions: LoadRestrictions::None, ..Options::default() };
-    let build = pintle_kustomize::build_with(files, &folder, &file, &text, &options).map_err(|error| in_one_line(&error))?;
+    let build = pintle_kustomize::build_with(files, &folder, &file, &text, &options)
+        .map_err(|error| in_one_line(&error))?;
     built.read.extend(build.files);
     let object = |object: pintle_kustomize::Object| {
         let Node::Map(body) = object.node.clone() else { return None };
@@ -93,7 +94,14 @@ fn in_one_line(error: &dyn std::error::Error) -> String {
 }
 
 /// The manifests and kustomizations below a folder, relative to the one that is built.
-fn add_resources(files: &Snapshot, folder: &str, below: &str, resources: &mut Vec<String>, notes: &mut Vec<Note>, depth: usize) {
+fn add_resources(
+    files: &Snapshot,
+    folder: &str,
+    below: &str,
+    resources: &mut Vec<String>,
+    notes: &mut Vec<Note>,
+    depth: usize,
+) {
     for (name, is_folder) in files.names(folder) {
         let path = join(folder, &name).unwrap_or_default();
         let relative = if below.is_empty() { name.clone() } else { format!("{below}/{name}") };
@@ -126,7 +134,8 @@ fn with_overlay(file: &str, text: Vec<u8>, overlay: &Map<Node>) -> Result<Vec<u8
     let mut own = pintle_yaml::read_map(&text).map_err(|error| format!("{file}: {error}"))?;
     let more = pintle_yaml::write(overlay).map_err(|error| error.to_string())?;
     // A text in the style of JSON, or with an end mark, cannot be continued.
-    let is_plain = !text.trim_ascii_start().starts_with(b"{") && memchr::memmem::find(&text, b"\n...").is_none();
+    let is_plain =
+        !text.trim_ascii_start().starts_with(b"{") && memchr::memmem::find(&text, b"\n...").is_none();
     if is_plain && overlay.keys().all(|key| !own.contains_key(key)) {
         return Ok([text.as_slice(), b"\n", &more].concat());
     }

@@ -7,7 +7,9 @@ use pintle_tree::Map;
 use crate::app::{App, AppId, Content};
 use crate::build::{self, Built};
 use crate::document::{is_yaml, objects};
-use crate::{Entry, Note, NoteKind, Place, Snapshot, SourceObject, argo, flux, helm_request, parent, secret, umbrella};
+use crate::{
+    Entry, Note, NoteKind, Place, Snapshot, SourceObject, argo, flux, helm_request, parent, secret, umbrella,
+};
 
 /// What a repository does not say about itself.
 #[derive(Clone, Debug, Default)]
@@ -93,7 +95,9 @@ impl<'f> Discovery<'f> {
         let files = self.files;
         for (path, entry) in files.entries() {
             let Entry::File(text) = entry else {
-                if let Entry::TooLarge(size) = entry && is_yaml(path) {
+                if let Entry::TooLarge(size) = entry
+                    && is_yaml(path)
+                {
                     let text = format!("the file has {size} bytes and is not read");
                     self.note(NoteKind::LeftOut, Some(Place { file: path.to_owned(), line: 1 }), text);
                 }
@@ -119,9 +123,9 @@ impl<'f> Discovery<'f> {
 
     /// Whether a file is a template of a chart.
     fn is_template(&self, path: &str) -> bool {
-        path.match_indices("/templates/").any(|(at, _)| {
-            self.files.is_file(&format!("{}/Chart.yaml", &path[..at]))
-        }) || path.split('/').any(|part| part == ".git")
+        path.match_indices("/templates/")
+            .any(|(at, _)| self.files.is_file(&format!("{}/Chart.yaml", &path[..at])))
+            || path.split('/').any(|part| part == ".git")
     }
 
     /// Takes what nothing else makes.
@@ -188,7 +192,8 @@ impl<'f> Discovery<'f> {
             if is_stuck {
                 let makes_more = self.items.iter().any(|item| flux::is_kustomization(&item.object));
                 // What was found is rendered first: it may make what others wait for.
-                if !self.apps.is_empty() && !(forces && makes_more) {
+                let is_giving_up = forces && makes_more;
+                if !is_giving_up && !self.apps.is_empty() {
                     return;
                 }
                 forces = true;
@@ -207,7 +212,8 @@ impl<'f> Discovery<'f> {
         };
         for item in forced {
             if let Step::Waits(reason) = self.understand(&item, true) {
-                let text = format!("{} {} is not understood: {reason}", item.object.kind(), item.object.name());
+                let text =
+                    format!("{} {} is not understood: {reason}", item.object.kind(), item.object.name());
                 self.note(NoteKind::Failed, Some(item.object.start()), text);
             }
         }
@@ -264,7 +270,14 @@ impl<'f> Discovery<'f> {
     }
 
     /// An object of a cluster.
-    pub(crate) fn object(&self, cluster: &str, group: &str, kind: &str, namespace: &str, name: &str) -> Option<&SourceObject> {
+    pub(crate) fn object(
+        &self,
+        cluster: &str,
+        group: &str,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+    ) -> Option<&SourceObject> {
         let key =
             (cluster.to_owned(), group.to_owned(), kind.to_owned(), namespace.to_owned(), name.to_owned());
         self.objects.get(&key)
@@ -282,7 +295,11 @@ impl<'f> Discovery<'f> {
     }
 
     /// The objects of a kind in all clusters.
-    pub(crate) fn objects_of(&self, group: &'static str, kind: &'static str) -> impl Iterator<Item = &SourceObject> {
+    pub(crate) fn objects_of(
+        &self,
+        group: &'static str,
+        kind: &'static str,
+    ) -> impl Iterator<Item = &SourceObject> {
         self.objects.iter().filter(move |(key, _)| key.1 == group && key.2 == kind).map(|(_, object)| object)
     }
 
@@ -324,7 +341,8 @@ impl<'f> Discovery<'f> {
 
     /// The file with this content among those that builds read.
     pub(crate) fn file_with(&self, content: &[u8]) -> Option<String> {
-        let is_it = |path: &&String| self.files.read(path).ok().flatten().is_some_and(|text| *text == *content);
+        let is_it =
+            |path: &&String| self.files.read(path).ok().flatten().is_some_and(|text| *text == *content);
         self.read.iter().find(is_it).cloned()
     }
 
@@ -425,7 +443,12 @@ mod tests {
 
     #[test]
     fn addresses_of_one_repository_are_the_same_however_they_are_written() {
-        for url in ["https://git.example.com/a/b", "https://user@git.example.com/a/b.git", "git@git.example.com:a/b.git", "ssh://git@git.example.com/a/b"] {
+        for url in [
+            "https://git.example.com/a/b",
+            "https://user@git.example.com/a/b.git",
+            "git@git.example.com:a/b.git",
+            "ssh://git@git.example.com/a/b",
+        ] {
             assert_eq!(normalized(url), "git.example.com/a/b", "{url}");
         }
     }

@@ -32,7 +32,11 @@ pub fn read_objects(path: &str, text: &[u8]) -> Result<Vec<SourceObject>, String
     let mut found = Vec::new();
     for (line, document) in split(text) {
         let node = pintle_yaml::read_exact(document).map_err(|error| format!("{path}:{line}: {error}"))?;
-        let source = Source { place: Place { file: path.to_owned(), line }, text: document.into(), prefix: Vec::new() };
+        let source = Source {
+            place: Place { file: path.to_owned(), line },
+            text: document.into(),
+            prefix: Vec::new(),
+        };
         match node {
             Node::Map(map) => push(map, source, &mut found),
             Node::Nil => {}
@@ -45,12 +49,14 @@ pub fn read_objects(path: &str, text: &[u8]) -> Result<Vec<SourceObject>, String
 
 fn push(map: Map<Node>, source: Source, found: &mut Vec<SourceObject>) {
     let kind = map.get("kind").and_then(Node::as_str).unwrap_or_default();
-    if kind.ends_with("List") && !kind.is_empty()
+    if kind.ends_with("List")
+        && !kind.is_empty()
         && let Some(Node::List(items)) = map.get("items")
     {
         for item in items.iter().filter_map(Node::as_map) {
             // Fields of items are not at the paths of the document, so only its place is known.
-            let source = Source { place: source.place.clone(), text: Arc::from(b"".as_slice()), prefix: Vec::new() };
+            let source =
+                Source { place: source.place.clone(), text: Arc::from(b"".as_slice()), prefix: Vec::new() };
             found.push(SourceObject { body: item.clone(), sources: vec![source], ..SourceObject::default() });
         }
         return;
@@ -66,7 +72,8 @@ pub(crate) fn split(text: &[u8]) -> Vec<(usize, &[u8])> {
     let (mut start, mut first) = (0, 1);
     let (mut at, mut line) = (0, 1);
     for content in text.split_inclusive(|byte| *byte == b'\n') {
-        let is_separator = content.starts_with(b"---") && content[3..].first().is_none_or(u8::is_ascii_whitespace);
+        let is_separator =
+            content.starts_with(b"---") && content[3..].first().is_none_or(u8::is_ascii_whitespace);
         if is_separator && documents.len() < MAX_DOCUMENTS {
             documents.push((first, &text[start..at]));
             (start, first) = (at + content.len(), line + 1);

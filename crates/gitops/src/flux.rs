@@ -27,8 +27,26 @@ pub(crate) fn is_instance(object: &SourceObject) -> bool {
 
 /// Words in paths that do not tell clusters apart.
 const COMMON: [&str; 20] = [
-    "clusters", "cluster", "flux-system", "flux", "kubernetes", "k8s", "bootstrap", "config", "base", "apps", "app",
-    "infrastructure", "infra", "entrypoint", "gitops", "manifests", "ks", "deploy", "argocd", "kustomizations",
+    "clusters",
+    "cluster",
+    "flux-system",
+    "flux",
+    "kubernetes",
+    "k8s",
+    "bootstrap",
+    "config",
+    "base",
+    "apps",
+    "app",
+    "infrastructure",
+    "infra",
+    "entrypoint",
+    "gitops",
+    "manifests",
+    "ks",
+    "deploy",
+    "argocd",
+    "kustomizations",
 ];
 
 /// The name of the cluster whose root is in a folder; empty if the folder says nothing.
@@ -43,7 +61,8 @@ pub(crate) fn cluster_of(folder: &str) -> String {
     if !parts.iter().any(|part| ["flux-system", "flux"].contains(part)) {
         return String::new();
     }
-    let rest: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty() && !COMMON.contains(part)).collect();
+    let rest: Vec<&str> =
+        parts.into_iter().filter(|part| !part.is_empty() && !COMMON.contains(part)).collect();
     rest.join("/")
 }
 
@@ -70,14 +89,12 @@ pub(crate) fn roots(discovery: &mut Discovery<'_>) -> Vec<(String, SourceObject)
     let mut is_root: Vec<bool> = (0..all.len()).map(|index| !made_by_others(index)).collect();
     // Those that only make each other: the first of each circle is a root.
     let mut reached: BTreeSet<usize> = BTreeSet::new();
-    for index in 0..all.len() {
-        if is_root[index] {
-            reach(index, &all, &reads, &mut reached);
-        }
+    for (index, _) in is_root.iter().enumerate().filter(|(_, is_root)| **is_root) {
+        reach(index, &all, &reads, &mut reached);
     }
-    for index in 0..all.len() {
+    for (index, is_root) in is_root.iter_mut().enumerate() {
         if !reached.contains(&index) {
-            is_root[index] = true;
+            *is_root = true;
             reach(index, &all, &reads, &mut reached);
         }
     }
@@ -166,7 +183,8 @@ pub(crate) fn repository(discovery: &Discovery<'_>, item: &Item, reference: &Nod
         return SourceOf::Own;
     }
     let at = |key: &str| found.text(&["spec", "ref", key]);
-    let reference = ["commit", "tag", "semver", "branch"].iter().map(|key| at(key)).find(|text| !text.is_empty());
+    let reference =
+        ["commit", "tag", "semver", "branch"].iter().map(|key| at(key)).find(|text| !text.is_empty());
     SourceOf::Other(url.to_owned(), reference.unwrap_or("HEAD").to_owned())
 }
 
@@ -226,7 +244,10 @@ pub(crate) fn kustomization(discovery: &mut Discovery<'_>, item: &Item, force: b
         discovery.add_failed(item, reason);
         return Step::Done;
     }
-    let app = App { depends_on: depends_on(object, "Kustomization"), ..app_of(item, Content::Objects(found.clone())) };
+    let app = App {
+        depends_on: depends_on(object, "Kustomization"),
+        ..app_of(item, Content::Objects(found.clone()))
+    };
     if discovery.add_app(app) {
         for object in found {
             discovery.add_object(&item.cluster, object);
@@ -242,11 +263,16 @@ fn artifact_path(discovery: &Discovery<'_>, item: &Item, reference: &Node) -> Re
     let missing = || format!("no ArtifactGenerator in the repository makes the ExternalArtifact {name}");
     let generators = discovery.objects_in(&item.cluster, "source.extensions.fluxcd.io", "ArtifactGenerator");
     let is_it = |artifact: &&Node| artifact.get("name").and_then(Node::as_str) == Some(name);
-    let artifact = generators.flat_map(|it| it.list(&["spec", "artifacts"])).find(is_it).ok_or_else(missing)?;
+    let artifact =
+        generators.flat_map(|it| it.list(&["spec", "artifacts"])).find(is_it).ok_or_else(missing)?;
     let path = join("", item.object.text(&["spec", "path"])).ok_or_else(missing)?;
     for copy in artifact.get("copy").and_then(Node::as_list).unwrap_or_default() {
         let text = |key: &str| copy.get(key).and_then(Node::as_str).unwrap_or_default();
-        let from = text("from").split_once('/').map_or("", |(_, rest)| rest).trim_end_matches("**").trim_end_matches('/');
+        let from = text("from")
+            .split_once('/')
+            .map_or("", |(_, rest)| rest)
+            .trim_end_matches("**")
+            .trim_end_matches('/');
         let to = text("to").trim_start_matches("@artifact").trim_matches('/');
         let rest = match to {
             "" => Some(path.as_str()),
@@ -313,12 +339,18 @@ fn variables(discovery: &mut Discovery<'_>, item: &Item, force: bool) -> Result<
             Some(found) => add_variables(found, &mut variables),
             None if is_optional && force => {}
             None if is_optional => return Err(format!("{kind} {name} may still be found")),
-            None => return Err(format!("{kind} {name} in namespace {} is not in the repository", object.namespace())),
+            None => {
+                return Err(format!(
+                    "{kind} {name} in namespace {} is not in the repository",
+                    object.namespace()
+                ));
+            }
         }
     }
     let own = object.at(&["spec", "postBuild", "substitute"]).and_then(Node::as_map);
     for (name, node) in own.into_iter().flat_map(Map::iter) {
-        let path: ValuePath = ["spec", "postBuild", "substitute"].iter().fold(ValuePath::root(), |path, key| path.key(*key));
+        let path: ValuePath =
+            ["spec", "postBuild", "substitute"].iter().fold(ValuePath::root(), |path, key| path.key(*key));
         let place = object.place(&path.key(name.clone()));
         variables.insert(name.to_string(), Variable { value: scalar(node), place, is_secret: false });
     }
@@ -396,13 +428,17 @@ fn add_uses(node: &Node, at: &ValuePath, uses: &mut Vec<(ValuePath, Vec<String>)
     match node {
         Node::Str(text) => {
             let text = text.to_str_lossy();
-            let names: Vec<String> = text.match_indices("${").map(|(start, _)| name_at(&text[start + 2..])).collect();
+            let names: Vec<String> =
+                text.match_indices("${").map(|(start, _)| name_at(&text[start + 2..])).collect();
             if !names.is_empty() {
                 uses.push((at.clone(), names));
             }
         }
         Node::List(items) if depth < MAX_DEPTH => {
-            items.iter().enumerate().for_each(|(index, item)| add_uses(item, &at.index(index), uses, depth + 1));
+            items
+                .iter()
+                .enumerate()
+                .for_each(|(index, item)| add_uses(item, &at.index(index), uses, depth + 1));
         }
         Node::Map(map) if depth < MAX_DEPTH => {
             map.iter().for_each(|(key, node)| add_uses(node, &at.key(key.clone()), uses, depth + 1));

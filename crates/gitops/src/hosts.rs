@@ -36,7 +36,9 @@ pub fn hosts(files: &Snapshot) -> BTreeSet<String> {
 }
 
 fn host(rest: &[u8]) -> Option<String> {
-    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b':' | b'@' | b'_' | b'[' | b']');
+    let is_part = |byte: &u8| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b':' | b'@' | b'_' | b'[' | b']')
+    };
     let length = rest.iter().take(MAX_HOST).take_while(|byte| is_part(byte)).count();
     let text = std::str::from_utf8(&rest[..length]).ok()?.to_lowercase();
     let host = text.rsplit_once('@').map_or(text.as_str(), |(_, host)| host).trim_end_matches(':');

@@ -108,7 +108,7 @@ impl SourceObject {
             });
         }
         let mut best: Option<(usize, Place)> = None;
-        for source in &self.sources {
+        for source in self.sources.iter().filter(|source| !source.text.is_empty()) {
             let Ok(outline) = Outline::read_first(&source.text) else { continue };
             let full = source.prefix.iter().fold(ValuePath::root(), |path, key| path.key(*key));
             let full = path.segments().iter().fold(full, |path, segment| path.with(segment.clone()));
@@ -127,7 +127,10 @@ impl SourceObject {
     pub fn variables_at(&self, path: &ValuePath) -> BTreeMap<&str, &crate::Variable> {
         let concerned = self.uses.iter().filter(|(at, _)| at.is_within(path) || path.is_within(at));
         let names = concerned.flat_map(|(_, names)| names);
-        names.filter_map(|name| self.variables.get_key_value(name)).map(|(name, variable)| (name.as_str(), variable)).collect()
+        names
+            .filter_map(|name| self.variables.get_key_value(name))
+            .map(|(name, variable)| (name.as_str(), variable))
+            .collect()
     }
 }
 

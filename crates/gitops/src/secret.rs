@@ -51,12 +51,12 @@ const MAX_DEPTH: usize = 100;
 
 fn close_node(node: &mut Node, depth: usize) {
     match node {
-        Node::Str(text) => {
-            if text.as_bytes().starts_with(b"ENC[") {
-                *node = Node::from(placeholder(text.as_bytes()));
-            }
+        Node::Str(text) if text.as_bytes().starts_with(b"ENC[") => {
+            *node = Node::from(placeholder(text.as_bytes()));
         }
-        Node::List(items) if depth < MAX_DEPTH => items.iter_mut().for_each(|item| close_node(item, depth + 1)),
+        Node::List(items) if depth < MAX_DEPTH => {
+            items.iter_mut().for_each(|item| close_node(item, depth + 1))
+        }
         Node::Map(map) if depth < MAX_DEPTH => {
             map.iter_mut().for_each(|(_, node)| close_node(node, depth + 1));
         }

@@ -146,9 +146,10 @@ fn one(
         }
         return Ok(());
     };
-    out.push_str(&apply(&value, operation).ok_or_else(|| {
-        format!("`${{{name}{operation}}}`: the function is not known")
-    })?);
+    out.push_str(
+        &apply(&value, operation)
+            .ok_or_else(|| format!("`${{{name}{operation}}}`: the function is not known"))?,
+    );
     Ok(())
 }
 

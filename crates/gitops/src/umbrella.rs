@@ -1,8 +1,8 @@
 //! Charts of the repository that nothing refers to, and that are rendered with their own values.
 
 use crate::app::{App, AppId, ChartApp, ChartSource, Content};
-use crate::discovery::Discovery;
 use crate::argo::file_layer;
+use crate::discovery::Discovery;
 use crate::{NoteKind, Place, join, parent};
 
 /// Adds the charts that the settings ask for.
@@ -23,7 +23,8 @@ pub(crate) fn add(discovery: &mut Discovery<'_>) {
 fn charts(discovery: &Discovery<'_>, wanted: &str) -> Vec<String> {
     let is_wanted = |folder: &str| {
         folder == wanted
-            || ((wanted.is_empty() || folder.starts_with(&format!("{wanted}/"))) && !folder.contains("/charts/"))
+            || ((wanted.is_empty() || folder.starts_with(&format!("{wanted}/")))
+                && !folder.contains("/charts/"))
     };
     let charts = discovery.files.entries().filter_map(|(path, _)| {
         let is_chart = path == "Chart.yaml" || path.ends_with("/Chart.yaml");
@@ -39,7 +40,9 @@ fn add_chart(discovery: &mut Discovery<'_>, folder: String, values: &str) {
     if !values.is_empty() {
         match file_layer(discovery, values) {
             Ok(layer) => layers.push(layer),
-            Err(reason) => return discovery.note(NoteKind::Failed, Some(place), format!("{folder}: {reason}")),
+            Err(reason) => {
+                return discovery.note(NoteKind::Failed, Some(place), format!("{folder}: {reason}"));
+            }
         }
         // With values files, one chart is deployed several times: what it makes is told apart by them.
         let name = values.rsplit('/').next().unwrap_or_default();

@@ -40,7 +40,8 @@ fn sources_refer_to_each_other_and_files_outside_are_refused() {
             "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: web}}\nspec:\n  sources:\n  - repoURL: https://charts.example.com\n    chart: web\n    targetRevision: 1.2.3\n    helm:\n      valueFiles: [{file}]\n  - repoURL: https://git.example.com/team/repo\n    targetRevision: main\n    ref: values\n"
         )
     };
-    let (apps, _) = found(&[("envs/prod.yaml", "a: 1\n"), ("apps/web.yaml", &application("$values/envs/prod.yaml"))]);
+    let (apps, _) =
+        found(&[("envs/prod.yaml", "a: 1\n"), ("apps/web.yaml", &application("$values/envs/prod.yaml"))]);
     assert_eq!(layers(chart(&apps, "Application web")), ["file: {\"a\":1}"]);
     let (apps, _) = found(&[("apps/web.yaml", &application("$values/../../secret.yaml"))]);
     let Content::Unknown(reason) = &app(&apps, "Application web").content else { panic!("it is rendered") };
@@ -66,7 +67,9 @@ fn generators_that_need_nothing_but_the_repository_make_applications() {
             "Application argocd/two-prod"
         ]
     );
-    let Content::Objects(objects) = &app(&apps, "Application argocd/one-prod").content else { panic!("it is a chart") };
+    let Content::Objects(objects) = &app(&apps, "Application argocd/one-prod").content else {
+        panic!("it is a chart")
+    };
     assert_eq!((objects[0].name(), objects[0].namespace()), ("a", "prod"));
     assert!(notes.iter().any(|note| note.text.contains("`pullRequest` needs an answer")), "{notes:?}");
 }

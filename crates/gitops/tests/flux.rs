@@ -133,7 +133,8 @@ fn encrypted_values_are_placeholders_and_missing_objects_fail_one_app() {
 
 #[test]
 fn what_nothing_deploys_is_listed() {
-    let loose = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: loose}\nspec: {}\n";
+    let loose =
+        "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: loose}\nspec: {}\n";
     let (_, notes) = found(&[SYNC, SETTINGS, ("old/web.yaml", loose)]);
     let texts: Vec<String> = notes.iter().map(ToString::to_string).collect();
     assert_eq!(texts, ["nothing deploys HelmRelease loose (old/web.yaml:1)"]);

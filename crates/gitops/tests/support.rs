@@ -38,7 +38,9 @@ pub(crate) fn names(apps: &[App]) -> Vec<String> {
 
 /// The app of a name.
 pub(crate) fn app<'a>(apps: &'a [App], name: &str) -> &'a App {
-    apps.iter().find(|app| app.id.to_string() == name).unwrap_or_else(|| panic!("no {name} in {:?}", names(apps)))
+    apps.iter()
+        .find(|app| app.id.to_string() == name)
+        .unwrap_or_else(|| panic!("no {name} in {:?}", names(apps)))
 }
 
 /// The chart of an app.
@@ -52,7 +54,9 @@ pub(crate) fn chart<'a>(apps: &'a [App], name: &str) -> &'a ChartApp {
 /// The values of all layers as they are merged, one after the other.
 pub(crate) fn layers(chart: &ChartApp) -> Vec<String> {
     let text = |data: &LayerData| match data {
-        LayerData::Tree(values) => String::from_utf8(pintle_tree::json::write(values).unwrap()).unwrap(),
+        LayerData::Tree(values) => {
+            String::from_utf8_lossy(&pintle_tree::json::write(values).unwrap_or_default()).into_owned()
+        }
         LayerData::Set { path, value, .. } => format!("{path}={value}"),
     };
     chart.layers.iter().map(|layer| format!("{}: {}", layer.kind.name(), text(&layer.data))).collect()

@@ -189,9 +189,9 @@ pub use pintle_diff as diff;
 #[cfg(feature = "docs")]
 pub use pintle_docs as docs;
 pub use pintle_events as events;
-pub use pintle_hooks as hooks;
 #[cfg(feature = "preview")]
 pub use pintle_gitops as gitops;
+pub use pintle_hooks as hooks;
 #[cfg(feature = "images")]
 pub use pintle_images as images;
 #[cfg(feature = "lua")]

@@ -99,6 +99,12 @@ const EXCEPTIONS: &[(&str, &[&str], &str)] = &[
         &["pintle::check::known_deprecation", "pintle::render::function_names"],
         "advice names the replacement of a kind and the nearest function",
     ),
+    (
+        "cli",
+        &["pintle::gitops::hosts", "pintle::gitops::read_objects"],
+        "what the base names decides which servers `preview` may ask",
+    ),
+    ("cli", &["pintle::lua::is_public"], "a rule about addresses"),
     ("cli", &["pintle::cluster::crds::helm_requests"], "a text that `request crd` prints"),
     ("cli", &["pintle::cluster::crds::install_for_controller"], "no operation of the library yet"),
     (

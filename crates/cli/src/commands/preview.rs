@@ -62,15 +62,25 @@ static FLAGS: &[Flag] = &[
         .short('o')
         .or("text")
         .completes(FlagCompletion::Words(&["text", "markdown", "json", "sarif", "junit", "github"])),
-    Flag::text(names::OUTPUT_DIR, "also write the Markdown comments to this directory, as preview-1.md and so on"),
+    Flag::text(
+        names::OUTPUT_DIR,
+        "also write the Markdown comments to this directory, as preview-1.md and so on",
+    ),
     Flag::of(names::MAX_COMMENT, Kind::Int, "65536", "the most characters of one Markdown comment"),
     Flag::switch(names::ALLOW_MISSING, "do not fail if apps cannot be rendered"),
     Flag::array(names::ALLOW_HOST, "a host that charts may come from, with its port; may be repeated"),
     Flag::switch(names::UNTRUSTED, "ask no server: charts come from the cache"),
-    Flag::array(names::REPO_URL, "an address of this repository, beside those of its remotes; may be repeated"),
-    Flag::array(names::CHARTS, "a directory with charts to render with their own values, or DIRECTORY=FILE for a values file; may be repeated"),
+    Flag::array(
+        names::REPO_URL,
+        "an address of this repository, beside those of its remotes; may be repeated",
+    ),
+    Flag::array(
+        names::CHARTS,
+        "a directory with charts to render with their own values, or DIRECTORY=FILE for a values file; may be repeated",
+    ),
     Flag::text(names::CLUSTERS, "a file with the cluster Secrets of Argo CD, for generators"),
-    Flag::text(names::KUBE_VERSION, "the Kubernetes version to render for").completes(FlagCompletion::KubeVersions),
+    Flag::text(names::KUBE_VERSION, "the Kubernetes version to render for")
+        .completes(FlagCompletion::KubeVersions),
     Flag::list(names::API_VERSIONS, "additional API versions of the clusters; may be repeated")
         .short('a')
         .completes(FlagCompletion::Nothing),
@@ -126,8 +136,17 @@ impl Format {
 /// The words of --fail-on.
 struct Fails(Vec<String>);
 
-const FAILS: [&str; 9] =
-    ["dangers", "data-loss", "crd-removed", "immutable", "privilege", "rbac", "errors", "warnings", "upgrade"];
+const FAILS: [&str; 9] = [
+    "dangers",
+    "data-loss",
+    "crd-removed",
+    "immutable",
+    "privilege",
+    "rbac",
+    "errors",
+    "warnings",
+    "upgrade",
+];
 
 impl Fails {
     fn from_flags(invocation: &Invocation<'_>) -> Result<Fails, Failure> {
@@ -180,7 +199,8 @@ impl Sides {
                     .hint("fetch it, with its history: `git fetch --unshallow origin`")
             })
         };
-        let base_commit = merge_base(&git, &root, &commit(base)?, &commit(if head.is_empty() { "HEAD" } else { head })?)?;
+        let base_commit =
+            merge_base(&git, &root, &commit(base)?, &commit(if head.is_empty() { "HEAD" } else { head })?)?;
         let mut objects = Objects::default();
         let failed = |reason: String| Failure::run_time(format!("cannot read the repository: {reason}"));
         let base_files = of_commit(&git, &root, &base_commit, &mut objects).map_err(failed)?;
@@ -265,8 +285,10 @@ fn charts(invocation: &Invocation<'_>, sides: &Sides) -> RemoteCharts {
     let allowed: Vec<String> = allowed.iter().map(|host| host_of(host)).collect();
     let mut known: Vec<String> = hosts(&sides.base).into_iter().collect();
     known.extend(allowed.iter().cloned());
-    let named: Vec<String> =
-        allowed.iter().map(|host| host.rsplit_once(':').map_or(host.as_str(), |(host, _)| host).to_owned()).collect();
+    let named: Vec<String> = allowed
+        .iter()
+        .map(|host| host.rsplit_once(':').map_or(host.as_str(), |(host, _)| host).to_owned())
+        .collect();
     // The connection asks, so that neither redirects nor names that resolve differently later lead elsewhere.
     let addresses = AddressCheck::new(move |host, address| {
         pintle::lua::is_public(address) || named.iter().any(|name| name.eq_ignore_ascii_case(host))
@@ -295,15 +317,22 @@ fn list(invocation: &mut Invocation<'_>, request: &PreviewRequest) -> Result<(),
     invocation.ui.print(&out)
 }
 
-fn print(invocation: &mut Invocation<'_>, format: Format, (sides, report): (&Sides, &PreviewReport)) -> Result<(), Failure> {
+fn print(
+    invocation: &mut Invocation<'_>,
+    format: Format,
+    (sides, report): (&Sides, &PreviewReport),
+) -> Result<(), Failure> {
     let names = (sides.base_name.as_str(), sides.head_name.as_str());
-    let most = usize::try_from(invocation.flags.int(names::MAX_COMMENT, invocation.environment)).unwrap_or(usize::MAX).max(2_000);
+    let most = usize::try_from(invocation.flags.int(names::MAX_COMMENT, invocation.environment))
+        .unwrap_or(usize::MAX)
+        .max(2_000);
     let folder = invocation.flags.text(names::OUTPUT_DIR).to_owned();
     if !folder.is_empty() {
         for (index, comment) in markdown::comments(names, report, most).iter().enumerate() {
             let path = Path::new(&folder).join(format!("preview-{}.md", index + 1));
             let written = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&path, comment));
-            written.map_err(|error| Failure::run_time(format!("cannot write {}: {error}", path.display())))?;
+            written
+                .map_err(|error| Failure::run_time(format!("cannot write {}: {error}", path.display())))?;
         }
     }
     let out = match format {
@@ -324,13 +353,10 @@ fn answer(invocation: &Invocation<'_>, fails: &Fails, report: &PreviewReport) ->
         return Err(Failure::new(FailureKind::AlreadyReported, format!("{missing} apps were not rendered")));
     }
     if fails.hit(report) {
-        return Err(Failure::new(FailureKind::Exit(FOUND), ""));
+        return Err(Failure::new(FailureKind::Findings, ""));
     }
     match report.has_changes() {
         true => Err(Failure::new(FailureKind::Changes, "")),
         false => Ok(()),
     }
 }
-
-/// The exit code if --fail-on finds something.
-const FOUND: u8 = 3;

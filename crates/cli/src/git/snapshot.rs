@@ -88,7 +88,9 @@ fn read_listing(listing: &[u8]) -> Result<Vec<Listed>, String> {
 /// Reads objects that are not known yet, some at a time.
 fn fetch(git: &Git<'_>, folder: &Path, wanted: &[&Listed], objects: &mut Objects) -> Result<(), String> {
     let mut missing: BTreeMap<&str, u64> = BTreeMap::new();
-    for entry in wanted.iter().filter(|entry| entry.mode != "160000" && !objects.0.contains_key(&entry.object)) {
+    for entry in
+        wanted.iter().filter(|entry| entry.mode != "160000" && !objects.0.contains_key(&entry.object))
+    {
         missing.insert(&entry.object, entry.size);
     }
     let mut missing = missing.into_iter().peekable();
@@ -181,9 +183,13 @@ mod tests {
 
     #[test]
     fn links_submodules_and_large_files_are_told_apart() {
-        let listing =
-            ["100644 blob aa 3\tChart.yaml", "120000 blob bb 4\tlink", "160000 commit cc -\tmodule", "100644 blob dd 99999999\tbig.yaml"]
-                .join("\0");
+        let listing = [
+            "100644 blob aa 3\tChart.yaml",
+            "120000 blob bb 4\tlink",
+            "160000 commit cc -\tmodule",
+            "100644 blob dd 99999999\tbig.yaml",
+        ]
+        .join("\0");
         let listed = read_listing(listing.as_bytes()).unwrap();
         let modes: Vec<&str> = listed.iter().map(|entry| entry.mode.as_str()).collect();
         assert_eq!(modes, ["100644", "120000", "160000", "100644"]);

@@ -20,6 +20,7 @@ const KINDS: &[(FailureKind, &str)] = &[
         FailureKind::Changes,
         "there are differences, where a command answers by its exit code (`--detailed-exitcode`, `drift`)",
     ),
+    (FailureKind::Findings, "`preview --fail-on` found something"),
     (
         FailureKind::StalePlan,
         "`apply`: the state that a saved plan is based on has changed; nothing was applied",

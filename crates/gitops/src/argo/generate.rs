@@ -11,9 +11,15 @@ use crate::{NoteKind, SourceObject, parent, secret};
 const MAX_GENERATED: usize = 10_000;
 
 /// The Applications that an ApplicationSet makes.
-pub(super) fn applications(discovery: &mut Discovery<'_>, set: &SourceObject) -> Result<Vec<SourceObject>, String> {
+pub(super) fn applications(
+    discovery: &mut Discovery<'_>,
+    set: &SourceObject,
+) -> Result<Vec<SourceObject>, String> {
     let go = set.at(&["spec", "goTemplate"]).and_then(Node::as_bool) == Some(true);
-    let strict = set.list(&["spec", "goTemplateOptions"]).iter().any(|option| option.as_str() == Some("missingkey=error"));
+    let strict = set
+        .list(&["spec", "goTemplateOptions"])
+        .iter()
+        .any(|option| option.as_str() == Some("missingkey=error"));
     let template = set.at(&["spec", "template"]).cloned().unwrap_or_default();
     let patch = set.text(&["spec", "templatePatch"]);
     let mut made = Vec::new();
@@ -56,7 +62,10 @@ pub(super) fn applications(discovery: &mut Discovery<'_>, set: &SourceObject) ->
 
 /// An Application whose fields are below `spec.template` of the set.
 fn application(set: &SourceObject, body: Map<Node>) -> SourceObject {
-    let sources = set.sources.iter().map(|source| crate::object::Source { prefix: vec!["spec", "template"], ..source.clone() });
+    let sources = set
+        .sources
+        .iter()
+        .map(|source| crate::object::Source { prefix: vec!["spec", "template"], ..source.clone() });
     SourceObject { body, sources: sources.collect(), ..SourceObject::default() }
 }
 
@@ -106,7 +115,7 @@ fn lookup(parameters: &Map<Node>, key: &str) -> Option<String> {
     if node.is_none() {
         let mut parts = key.split('.');
         let first = parameters.get(parts.next()?);
-        node = parts.try_fold(first?, |node, part| node.get(part)).into();
+        node = parts.try_fold(first?, |node, part| node.get(part));
     }
     node.map(crate::flux::scalar)
 }
@@ -140,7 +149,8 @@ fn elements(node: &Node, go: bool) -> Result<Vec<Map<Node>>, String> {
         if text.contains("{{") {
             return Err("`elementsYaml` with a template is not understood".to_owned());
         }
-        let items = pintle_yaml::read_list(text.as_bytes()).map_err(|error| format!("elementsYaml: {error}"))?;
+        let items =
+            pintle_yaml::read_list(text.as_bytes()).map_err(|error| format!("elementsYaml: {error}"))?;
         found.extend(items.iter().filter_map(Node::as_map).cloned());
     }
     let _ = go;
@@ -217,9 +227,12 @@ fn folders(discovery: &Discovery<'_>, entries: &[Node]) -> Vec<String> {
     all.sort();
     all.dedup();
     let is_chosen = |folder: &String| {
-        let matching = |entry: &&Node| template::matches(text(entry, &["path"]).trim_end_matches('/'), folder);
-        let chosen = entries.iter().filter(|entry| !super::flag(entry, &["exclude"])).any(|entry| matching(&entry));
-        let excluded = entries.iter().filter(|entry| super::flag(entry, &["exclude"])).any(|entry| matching(&entry));
+        let matching =
+            |entry: &&Node| template::matches(text(entry, &["path"]).trim_end_matches('/'), folder);
+        let chosen =
+            entries.iter().filter(|entry| !super::flag(entry, &["exclude"])).any(|entry| matching(&entry));
+        let excluded =
+            entries.iter().filter(|entry| super::flag(entry, &["exclude"])).any(|entry| matching(&entry));
         // Hidden folders are never chosen.
         chosen && !excluded && !folder.split('/').any(|part| part.starts_with('.'))
     };
@@ -230,7 +243,13 @@ fn add_path(parameters: &mut Map<Node>, folder: &str, go: bool) {
     let basename = folder.rsplit('/').next().unwrap_or_default();
     let normalized: String = basename
         .chars()
-        .map(|character| if character.is_ascii_alphanumeric() || character == '-' || character == '.' { character.to_ascii_lowercase() } else { '-' })
+        .map(|character| {
+            if character.is_ascii_alphanumeric() || character == '-' || character == '.' {
+                character.to_ascii_lowercase()
+            } else {
+                '-'
+            }
+        })
         .collect();
     let segments = folder.split('/').map(Node::from).collect();
     if go {
@@ -260,7 +279,7 @@ fn clusters(discovery: &Discovery<'_>, node: &Node) -> Vec<Map<Node>> {
     let mut found: Vec<Map<Node>> = Vec::new();
     for object in described {
         let value = |key: &str| match key {
-            label if label == "argocd.argoproj.io/secret-type" => Some("cluster".to_owned()),
+            "argocd.argoproj.io/secret-type" => Some("cluster".to_owned()),
             key => Some(object.text(&["metadata", "labels", key]).to_owned()).filter(|text| !text.is_empty()),
         };
         if selects(&selector, &value) {
@@ -330,7 +349,8 @@ fn merge(discovery: &Discovery<'_>, node: &Node, go: bool, depth: usize) -> Resu
         let over = generate(discovery, generator, go, depth + 1)?;
         for parameters in &mut found {
             let same = |other: &&Map<Node>| {
-                keys.iter().all(|key| lookup(other, key).is_some() && lookup(other, key) == lookup(parameters, key))
+                keys.iter()
+                    .all(|key| lookup(other, key).is_some() && lookup(other, key) == lookup(parameters, key))
             };
             if let Some(other) = over.iter().find(same).cloned() {
                 *parameters = pintle_tree::merge::merge(std::mem::take(parameters), other);

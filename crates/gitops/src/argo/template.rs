@@ -81,11 +81,17 @@ pub(super) fn go_text(text: &str, parameters: &Map<Node>) -> Result<String, Stri
     set.parse("template", text).map_err(|error| error.to_string())?;
     let data = Value::from_node(&Node::Map(parameters.clone()));
     let mut out = Vec::new();
-    Exec::new(&set, Limits::default()).execute("template", &data, &mut out).map_err(|error| error.to_string())?;
+    Exec::new(&set, Limits::default())
+        .execute("template", &data, &mut out)
+        .map_err(|error| error.to_string())?;
     Ok(String::from_utf8_lossy(&out).into_owned())
 }
 
-fn children(node: &Node, depth: usize, change: &mut dyn FnMut(&Node) -> Result<Node, String>) -> Result<Node, String> {
+fn children(
+    node: &Node,
+    depth: usize,
+    change: &mut dyn FnMut(&Node) -> Result<Node, String>,
+) -> Result<Node, String> {
     if depth > MAX_DEPTH {
         return Err("the template is nested too deeply".to_owned());
     }
@@ -129,7 +135,10 @@ fn glob(pattern: &[u8], path: &[u8], steps: &mut usize) -> bool {
         [] => path.is_empty(),
         [b'*', b'*', b'/', rest @ ..] => {
             glob(rest, path, steps)
-                || path.iter().enumerate().any(|(at, byte)| *byte == b'/' && glob(rest, &path[at + 1..], steps))
+                || path
+                    .iter()
+                    .enumerate()
+                    .any(|(at, byte)| *byte == b'/' && glob(rest, &path[at + 1..], steps))
         }
         [b'*', b'*', rest @ ..] => (0..=path.len()).any(|at| glob(rest, &path[at..], steps)),
         [b'*', rest @ ..] => {
@@ -151,7 +160,8 @@ fn glob(pattern: &[u8], path: &[u8], steps: &mut usize) -> bool {
 }
 
 fn in_set(set: &[u8], byte: u8) -> bool {
-    set.contains(&byte) || set.windows(3).any(|range| range[1] == b'-' && (range[0]..=range[2]).contains(&byte))
+    set.contains(&byte)
+        || set.windows(3).any(|range| range[1] == b'-' && (range[0]..=range[2]).contains(&byte))
 }
 
 /// The files that a pattern means, in lexical order.

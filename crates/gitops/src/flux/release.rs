@@ -69,7 +69,8 @@ pub(crate) fn helm_release(discovery: &mut Discovery<'_>, item: &Item, force: bo
         skip_crds: object.text(&["spec", "install", "crds"]) == "Skip"
             || object.at(&["spec", "install", "skipCRDs"]).and_then(Node::as_bool) == Some(true),
         skip_tests: false,
-        skip_schema: object.at(&["spec", "install", "disableSchemaValidation"]).and_then(Node::as_bool) == Some(true),
+        skip_schema: object.at(&["spec", "install", "disableSchemaValidation"]).and_then(Node::as_bool)
+            == Some(true),
         kube_version: String::new(),
         api_versions: spec(&["spec", "none"]),
         post: post_renderers(object),
@@ -145,11 +146,12 @@ fn of_template(
         "GitRepository" => match repository(discovery, item, &reference) {
             SourceOf::Own => {
                 let folder = join("", &text("chart"));
-                ChartSource::Folder(folder.ok_or_else(|| Missing::Never("its chart is outside of the repository".to_owned()))?)
+                ChartSource::Folder(
+                    folder
+                        .ok_or_else(|| Missing::Never("its chart is outside of the repository".to_owned()))?,
+                )
             }
-            SourceOf::Other(url, reference) => {
-                ChartSource::Git { url, reference, path: text("chart") }
-            }
+            SourceOf::Other(url, reference) => ChartSource::Git { url, reference, path: text("chart") },
         },
         other => return Err(Missing::Never(format!("charts in a {other} are not fetched"))),
     };
@@ -168,7 +170,11 @@ fn of_template(
 fn in_repository(found: &SourceObject, name: &str, version: &str) -> ChartSource {
     let url = found.text(&["spec", "url"]).trim_end_matches('/').to_owned();
     match found.text(&["spec", "type"]) == "oci" || url.starts_with("oci://") {
-        true => ChartSource::Oci { url: format!("{url}/{name}"), version: version.to_owned(), digest: String::new() },
+        true => ChartSource::Oci {
+            url: format!("{url}/{name}"),
+            version: version.to_owned(),
+            digest: String::new(),
+        },
         false => ChartSource::Http { url, name: name.to_owned(), version: version.to_owned() },
     }
 }
@@ -191,8 +197,11 @@ fn referenced(discovery: &Discovery<'_>, item: &Item, reference: &Node) -> Resul
                 version if version.is_empty() => of("tag"),
                 version => version,
             };
-            let source =
-                ChartSource::Oci { url: found.text(&["spec", "url"]).to_owned(), version, digest: of("digest") };
+            let source = ChartSource::Oci {
+                url: found.text(&["spec", "url"]).to_owned(),
+                version,
+                digest: of("digest"),
+            };
             let place = found.place(&path(&["spec", "ref"]).key(chosen.unwrap_or_default()));
             Ok(Chart { source, place, default_files: Vec::new(), ignores_missing: false })
         }
@@ -209,7 +218,11 @@ fn referenced(discovery: &Discovery<'_>, item: &Item, reference: &Node) -> Resul
 ///
 /// # Errors
 /// What is missing.
-pub(crate) fn values_layers(discovery: &mut Discovery<'_>, item: &Item, force: bool) -> Result<Vec<Layer>, String> {
+pub(crate) fn values_layers(
+    discovery: &mut Discovery<'_>,
+    item: &Item,
+    force: bool,
+) -> Result<Vec<Layer>, String> {
     let object = &item.object;
     let mut layers = Vec::new();
     let mut targeted = Vec::new();
@@ -237,7 +250,8 @@ pub(crate) fn values_layers(discovery: &mut Discovery<'_>, item: &Item, force: b
         let Some(data) = secret::data(&found, key) else {
             if secret::is_open(&found) {
                 let place = object.place(&path(&["spec", "valuesFrom"]).index(index));
-                let text = format!("the values in key {key} of Secret {name} are known only to its external store");
+                let text =
+                    format!("the values in key {key} of Secret {name} are known only to its external store");
                 discovery.note(crate::NoteKind::LeftOut, place, text);
                 continue;
             }

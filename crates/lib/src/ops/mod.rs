@@ -151,9 +151,9 @@ pub use plan::{
 };
 #[cfg(feature = "preview")]
 pub use preview::{
-    AppChange, AppStatus, Cause, CauseKind, ChartFetcher, CheckFinding, Danger, DangerKind, FetchedArchive, FieldChange,
-    ObjectChange, ObjectChangeKind, PreviewReport, PreviewRequest, RemoteCharts, UpgradeNote, host_of, preview,
-    preview_list,
+    AppChange, AppStatus, Cause, CauseKind, ChartFetcher, CheckFinding, Danger, DangerKind, FetchedArchive,
+    FieldChange, ObjectChange, ObjectChangeKind, PreviewReport, PreviewRequest, RemoteCharts, UpgradeNote,
+    host_of, preview, preview_list,
 };
 #[cfg(feature = "registry")]
 pub use provenance::text_to_sign;

@@ -36,7 +36,9 @@ pub(super) fn json((base, head): (&str, &str), report: &PreviewReport) -> String
         ("apps", list(&report.apps, app)),
         (
             "notes",
-            list(&report.notes, |(is_new, note)| map(vec![("new", Node::Bool(*is_new)), ("text", text(&note.to_string()))])),
+            list(&report.notes, |(is_new, note)| {
+                map(vec![("new", Node::Bool(*is_new)), ("text", text(&note.to_string()))])
+            }),
         ),
         (
             "summary",
@@ -74,7 +76,9 @@ fn app(app: &AppChange) -> Node {
         ("objects", list(&app.objects, object)),
         (
             "dangers",
-            list(&app.dangers, |danger| map(vec![("kind", text(danger.kind.name())), ("text", text(&danger.text))])),
+            list(&app.dangers, |danger| {
+                map(vec![("kind", text(danger.kind.name())), ("text", text(&danger.text))])
+            }),
         ),
         (
             "findings",
@@ -158,8 +162,10 @@ fn remarks(report: &PreviewReport) -> Vec<Remark<'_>> {
     for app in &report.apps {
         let mut add = |rule: &str, level: &'static str, message: String, object: Option<&str>| {
             // The input that the object's change comes from is where a reviewer can do something.
-            let objects = app.objects.iter().filter(|it| object.is_none_or(|name| name.ends_with(&it.id.name)));
-            let causes = objects.flat_map(|it| it.causes.iter().chain(it.fields.iter().flat_map(|field| &field.causes)));
+            let objects =
+                app.objects.iter().filter(|it| object.is_none_or(|name| name.ends_with(&it.id.name)));
+            let causes = objects
+                .flat_map(|it| it.causes.iter().chain(it.fields.iter().flat_map(|field| &field.causes)));
             let place = object.and_then(|_| causes.filter_map(|cause| cause.place.clone()).next());
             let place = place.unwrap_or_else(|| app.place.clone());
             let (file, line) = (place.file, place.line.max(1));
@@ -177,7 +183,12 @@ fn remarks(report: &PreviewReport) -> Vec<Remark<'_>> {
                 "warning" => "warning",
                 _ => "note",
             };
-            add(finding.rule, level, format!("{}: {}", finding.object, finding.message), Some(&finding.object));
+            add(
+                finding.rule,
+                level,
+                format!("{}: {}", finding.object, finding.message),
+                Some(&finding.object),
+            );
         }
         for note in &app.upgrade {
             add("upgrade", "warning", format!("{}: {}", note.subject, note.message), None);
@@ -217,18 +228,28 @@ pub(super) fn sarif(report: &PreviewReport) -> String {
 
 pub(super) fn junit(report: &PreviewReport) -> String {
     let remarks = remarks(report);
-    let failures = |app: &AppChange| remarks.iter().filter(|remark| remark.app.id == app.id).collect::<Vec<_>>();
+    let failures =
+        |app: &AppChange| remarks.iter().filter(|remark| remark.app.id == app.id).collect::<Vec<_>>();
     let mut out = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"preview\" tests=\"{}\" failures=\"{}\">\n  <testsuite name=\"apps\" tests=\"{0}\" failures=\"{1}\">\n",
         report.apps.len(),
         report.apps.iter().filter(|app| !failures(app).is_empty()).count()
     );
     for app in &report.apps {
-        out.push_str(&format!("    <testcase name=\"{}\" file=\"{}\">\n", xml(&app.id.to_string()), xml(&app.place.file)));
+        out.push_str(&format!(
+            "    <testcase name=\"{}\" file=\"{}\">\n",
+            xml(&app.id.to_string()),
+            xml(&app.place.file)
+        ));
         let found = failures(app);
         if !found.is_empty() {
-            let texts: Vec<String> = found.iter().map(|remark| format!("{}: {}", remark.rule, remark.message)).collect();
-            out.push_str(&format!("      <failure message=\"{} findings\">{}</failure>\n", found.len(), xml(&texts.join("\n"))));
+            let texts: Vec<String> =
+                found.iter().map(|remark| format!("{}: {}", remark.rule, remark.message)).collect();
+            out.push_str(&format!(
+                "      <failure message=\"{} findings\">{}</failure>\n",
+                found.len(),
+                xml(&texts.join("\n"))
+            ));
         }
         out.push_str("    </testcase>\n");
     }
@@ -259,7 +280,11 @@ pub(super) fn github(report: &PreviewReport) -> String {
     for remark in remarks(report) {
         let level = if remark.level == "note" { "notice" } else { remark.level };
         let (file, line) = (property(&remark.file), remark.line);
-        out.push_str(&format!("::{level} file={file},line={line},title={}::{}\n", property(&remark.rule), data(&remark.message)));
+        out.push_str(&format!(
+            "::{level} file={file},line={line},title={}::{}\n",
+            property(&remark.rule),
+            data(&remark.message)
+        ));
     }
     for app in &report.apps {
         for object in &app.objects {
@@ -268,9 +293,19 @@ pub(super) fn github(report: &PreviewReport) -> String {
                     let Some(place) = &cause.place else { continue };
                     let message = format!(
                         "{} {}: {} {} -> {} ({})",
-                        object.id.kind, object.id.name, field.name, value(field, true), value(field, false), cause_text(cause)
+                        object.id.kind,
+                        object.id.name,
+                        field.name,
+                        value(field, true),
+                        value(field, false),
+                        cause_text(cause)
                     );
-                    out.push_str(&format!("::notice file={},line={}::{}\n", property(&place.file), place.line, data(&message)));
+                    out.push_str(&format!(
+                        "::notice file={},line={}::{}\n",
+                        property(&place.file),
+                        place.line,
+                        data(&message)
+                    ));
                 }
             }
         }

@@ -7,13 +7,22 @@ use super::text::{cause_text, lines, named, sign, summary, title, value};
 /// The comments; none is longer than `most` characters. They are split between objects, and what does not fit is named.
 pub(super) fn comments((base, head): (&str, &str), report: &PreviewReport, most: usize) -> Vec<String> {
     let mut pages = Pages { most, done: Vec::new(), page: String::new() };
-    pages.add(&format!("## Preview\n\n{}; {} apps, `{base}` → `{head}`\n\n", summary(report), report.rendered));
+    pages.add(&format!(
+        "## Preview\n\n{}; {} apps, `{base}` → `{head}`\n\n",
+        summary(report),
+        report.rendered
+    ));
     let failed: Vec<&AppChange> = report.not_rendered().collect();
     if !failed.is_empty() {
         pages.add(&format!("### Not rendered ({})\n\n", failed.len()));
         for app in failed {
             if let AppStatus::NotRendered { reason, .. } = &app.status {
-                pages.add(&format!("- {}: {} (`{}`)\n", plain(&app.id.to_string()), plain(reason), app.place));
+                pages.add(&format!(
+                    "- {}: {} (`{}`)\n",
+                    plain(&app.id.to_string()),
+                    plain(reason),
+                    app.place
+                ));
             }
         }
         pages.add("\n");
@@ -22,15 +31,24 @@ pub(super) fn comments((base, head): (&str, &str), report: &PreviewReport, most:
     if !dangers.is_empty() {
         pages.add(&format!("### Dangers ({})\n\n", dangers.len()));
         for (app, danger) in dangers {
-            pages.add(&format!("- **{}**: {} ({})\n", danger.kind.name(), plain(&danger.text), plain(&app.id.to_string())));
+            pages.add(&format!(
+                "- **{}**: {} ({})\n",
+                danger.kind.name(),
+                plain(&danger.text),
+                plain(&app.id.to_string())
+            ));
         }
         pages.add("\n");
     }
     for app in report.apps.iter().filter(|app| !matches!(app.status, AppStatus::NotRendered { .. })) {
         add_app(&mut pages, app);
     }
-    let new: Vec<String> =
-        report.notes.iter().filter(|(is_new, _)| *is_new).map(|(_, note)| format!("- {}\n", plain(&note.to_string()))).collect();
+    let new: Vec<String> = report
+        .notes
+        .iter()
+        .filter(|(is_new, _)| *is_new)
+        .map(|(_, note)| format!("- {}\n", plain(&note.to_string())))
+        .collect();
     if !new.is_empty() {
         pages.add(&format!("### Not understood or left out\n\n{}", new.concat()));
     }
@@ -43,7 +61,12 @@ fn add_app(pages: &mut Pages, app: &AppChange) {
         AppStatus::Removed => " (removed)",
         _ => "",
     };
-    pages.add(&format!("### {}{state}\n\n{} (`{}`)\n\n", plain(&app.id.to_string()), plain(&app.what), app.place));
+    pages.add(&format!(
+        "### {}{state}\n\n{} (`{}`)\n\n",
+        plain(&app.id.to_string()),
+        plain(&app.what),
+        app.place
+    ));
     let (routine, others): (Vec<&ObjectChange>, Vec<&ObjectChange>) =
         app.objects.iter().partition(|object| object.is_routine);
     for object in others {
@@ -54,10 +77,20 @@ fn add_app(pages: &mut Pages, app: &AppChange) {
     }
     let mut list = String::new();
     for note in &app.upgrade {
-        list.push_str(&format!("- upgrade, {}: {}: {}\n", note.severity, plain(&note.subject), plain(&note.message)));
+        list.push_str(&format!(
+            "- upgrade, {}: {}: {}\n",
+            note.severity,
+            plain(&note.subject),
+            plain(&note.message)
+        ));
     }
     for finding in &app.findings {
-        list.push_str(&format!("- check, {}: {}: {}\n", finding.severity, plain(&finding.object), plain(&finding.message)));
+        list.push_str(&format!(
+            "- check, {}: {}: {}\n",
+            finding.severity,
+            plain(&finding.object),
+            plain(&finding.message)
+        ));
     }
     for line in app.rehearsal.iter().flatten() {
         list.push_str(&format!("- rehearsed: {}\n", plain(line)));
@@ -68,7 +101,8 @@ fn add_app(pages: &mut Pages, app: &AppChange) {
 }
 
 fn object_text(object: &ObjectChange) -> String {
-    let mut out = format!("<details open><summary>{} {}</summary>\n\n", sign(object.kind), plain(&title(object)));
+    let mut out =
+        format!("<details open><summary>{} {}</summary>\n\n", sign(object.kind), plain(&title(object)));
     if object.kind == ObjectChangeKind::Changed {
         out.push_str("```diff\n");
         for field in &object.fields {

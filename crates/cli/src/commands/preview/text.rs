@@ -46,7 +46,9 @@ pub(super) fn summary(report: &PreviewReport) -> String {
     let old = report.notes.iter().filter(|(is_new, _)| !is_new).count();
     let mut text = match added + changed + removed {
         0 => "no object changes".to_owned(),
-        _ => format!("{added} objects added, {changed} changed, {removed} removed in {apps} apps; {known} of {all} changes have a proven cause"),
+        _ => format!(
+            "{added} objects added, {changed} changed, {removed} removed in {apps} apps; {known} of {all} changes have a proven cause"
+        ),
     };
     if old > 0 {
         text.push_str(&format!("; {old} notes are as before (--list shows them)"));
@@ -70,8 +72,11 @@ fn add_app(out: &mut String, app: &AppChange) {
     if !routine.is_empty() {
         out.push_str(&format!("  ~ only chart labels, checksums and images: {}\n", named(&routine)));
         let mut seen: Vec<String> = Vec::new();
-        for field in routine.iter().flat_map(|object| &object.fields).filter(|field| field.name.ends_with("image")) {
-            let line = format!("      {} -> {}{}", value(field, true), value(field, false), because(&field.causes));
+        for field in
+            routine.iter().flat_map(|object| &object.fields).filter(|field| field.name.ends_with("image"))
+        {
+            let line =
+                format!("      {} -> {}{}", value(field, true), value(field, false), because(&field.causes));
             if !seen.contains(&line) {
                 out.push_str(&format!("{line}\n"));
                 seen.push(line);
@@ -89,7 +94,10 @@ fn add_app(out: &mut String, app: &AppChange) {
         out.push_str(&format!("  upgrade {}: {}: {}\n", note.severity, note.subject, note.message));
     }
     for finding in &app.findings {
-        out.push_str(&format!("  check {}: {}: {} ({})\n", finding.severity, finding.object, finding.message, finding.rule));
+        out.push_str(&format!(
+            "  check {}: {}: {} ({})\n",
+            finding.severity, finding.object, finding.message, finding.rule
+        ));
     }
     if let Some(rehearsal) = &app.rehearsal {
         match rehearsal.is_empty() {
@@ -104,7 +112,8 @@ fn add_app(out: &mut String, app: &AppChange) {
 
 /// Objects by their kinds and names.
 pub(super) fn named(objects: &[&ObjectChange]) -> String {
-    let names: Vec<String> = objects.iter().map(|object| format!("{} {}", object.id.kind, object.id.name)).collect();
+    let names: Vec<String> =
+        objects.iter().map(|object| format!("{} {}", object.id.kind, object.id.name)).collect();
     names.join(", ")
 }
 
@@ -125,7 +134,10 @@ fn add_object(out: &mut String, object: &ObjectChange) {
                     _ => format!("{old} -> {new}"),
                 };
                 out.push_str(&format!("      {}: {change}\n", field.name));
-                field.causes.iter().for_each(|cause| out.push_str(&format!("        because {}\n", cause_text(cause))));
+                field
+                    .causes
+                    .iter()
+                    .for_each(|cause| out.push_str(&format!("        because {}\n", cause_text(cause))));
             }
         }
     }
@@ -207,7 +219,8 @@ fn cut(text: &str) -> String {
 /// The lines of a text that differ, if it has several.
 pub(super) fn lines(field: &FieldChange) -> Option<Vec<String>> {
     let (Some(Node::Str(old)), Some(Node::Str(new))) = (&field.old, &field.new) else { return None };
-    let has_lines = |text: &pintle::tree::Str| text.as_bytes().iter().filter(|byte| **byte == b'\n').count() > 1;
+    let has_lines =
+        |text: &pintle::tree::Str| text.as_bytes().iter().filter(|byte| **byte == b'\n').count() > 1;
     if field.is_secret || !(has_lines(old) || has_lines(new)) {
         return None;
     }

@@ -62,7 +62,9 @@ pub(crate) fn of_chart(
             let Ok(objects) = renders.render_now(&with) else { continue };
             for key in field_keys(base.objects(), &objects.objects).into_keys() {
                 let causes = found.entry(key).or_default();
-                causes.extend(input.causes.iter().filter(|cause| !causes.contains(cause)).cloned().collect::<Vec<_>>());
+                causes.extend(
+                    input.causes.iter().filter(|cause| !causes.contains(cause)).cloned().collect::<Vec<_>>(),
+                );
             }
         }
     }
@@ -93,9 +95,9 @@ fn causes_of(change: &ObjectChange, name: &str, found: &BTreeMap<FieldKey, Vec<C
     if let Some(causes) = found.get(&key(change, "")) {
         return causes.clone();
     }
-    let related = found.iter().filter(|((id, other), _)| {
-        *id == change.id && (is_within(other, name) || is_within(name, other))
-    });
+    let related = found
+        .iter()
+        .filter(|((id, other), _)| *id == change.id && (is_within(other, name) || is_within(name, other)));
     let mut causes: Vec<Cause> = related.flat_map(|(_, causes)| causes.iter().cloned()).collect();
     causes.sort();
     causes.dedup();
@@ -129,7 +131,9 @@ fn assign(change: &mut ObjectChange, found: &BTreeMap<FieldKey, Vec<Cause>>, all
 
 /// All inputs that differ.
 fn inputs((base, head): (&App, &App), (old, new): (&Arc<ChartInput>, &Arc<ChartInput>)) -> Vec<Input> {
-    let (Content::Chart(before), Content::Chart(after)) = (&base.content, &head.content) else { return Vec::new() };
+    let (Content::Chart(before), Content::Chart(after)) = (&base.content, &head.content) else {
+        return Vec::new();
+    };
     let mut inputs = Vec::new();
     for path in different(&old.user, &new.user) {
         let causes = value_causes(before, after, &path, (&old.user, &new.user));
@@ -140,7 +144,8 @@ fn inputs((base, head): (&App, &App), (old, new): (&Arc<ChartInput>, &Arc<ChartI
     }
     if (&old.release, &old.namespace) != (&new.release, &new.namespace) {
         let text = |input: &ChartInput| format!("{}/{}", input.namespace, input.release);
-        let cause = Cause::new(CauseKind::Release, "release", Some(head.place.clone())).with(text(old), text(new));
+        let cause =
+            Cause::new(CauseKind::Release, "release", Some(head.place.clone())).with(text(old), text(new));
         inputs.push(Input { what: What::Release, causes: vec![cause] });
     }
     let options = |input: &ChartInput| {
@@ -151,7 +156,10 @@ fn inputs((base, head): (&App, &App), (old, new): (&Arc<ChartInput>, &Arc<ChartI
         let post = (old.post != new.post).then(|| after.post.iter().chain(&before.post).next()).flatten();
         let place = post.and_then(|post| post.place.clone()).unwrap_or_else(|| head.place.clone());
         let name = if old.post == new.post { "options" } else { "postRenderers" };
-        inputs.push(Input { what: What::Options, causes: vec![Cause::new(CauseKind::Option, name, Some(place))] });
+        inputs.push(Input {
+            what: What::Options,
+            causes: vec![Cause::new(CauseKind::Option, name, Some(place))],
+        });
     }
     inputs
 }
@@ -198,7 +206,8 @@ fn by_name(chart: &Chart) -> BTreeMap<String, Vec<u8>> {
 
 fn first_difference(one: Option<&Vec<u8>>, other: Option<&Vec<u8>>) -> usize {
     let (Some(one), Some(other)) = (one, other) else { return 1 };
-    let lines = |text: &[u8]| -> Vec<Vec<u8>> { text.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect() };
+    let lines =
+        |text: &[u8]| -> Vec<Vec<u8>> { text.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect() };
     let (one, other) = (lines(one), lines(other));
     1 + one.iter().zip(&other).take_while(|(a, b)| a == b).count()
 }
@@ -231,15 +240,21 @@ fn value_causes(
     let (from, to) = (path.find(old), path.find(new));
     let is_secret = layer.kind == pintle_gitops::LayerKind::Secret;
     let shown = |node| if is_secret { hidden(node) } else { shown(node) };
-    let cause = Cause { layer: layer.kind.name().to_owned(), ..Cause::new(CauseKind::Value, path.to_string(), layer.place(path)) }
-        .with(shown(from), shown(to));
+    let cause = Cause {
+        layer: layer.kind.name().to_owned(),
+        ..Cause::new(CauseKind::Value, path.to_string(), layer.place(path))
+    }
+    .with(shown(from), shown(to));
     let mut causes = variable_causes(before, &layer, path);
     match causes.is_empty() {
         true => vec![cause],
         false => {
             // The line itself is the same on both sides.
             for variable in &mut causes {
-                variable.via = format!("{path} at {}", cause.place.as_ref().map(ToString::to_string).unwrap_or_default());
+                variable.via = format!(
+                    "{path} at {}",
+                    cause.place.as_ref().map(ToString::to_string).unwrap_or_default()
+                );
             }
             causes
         }
@@ -282,7 +297,9 @@ fn sets(layer: &Layer, path: &ValuePath) -> bool {
             }
             false
         }
-        LayerData::Set { path: own, .. } => own.parse::<ValuePath>().is_ok_and(|own| own.is_within(path) || path.is_within(&own)),
+        LayerData::Set { path: own, .. } => {
+            own.parse::<ValuePath>().is_ok_and(|own| own.is_within(path) || path.is_within(&own))
+        }
     }
 }
 
@@ -291,7 +308,9 @@ pub(super) fn shown(node: Option<&Node>) -> String {
     match node {
         None => String::new(),
         Some(Node::Str(text)) => text.to_str_lossy().into_owned(),
-        Some(node) => String::from_utf8_lossy(&pintle_tree::json::write(node).unwrap_or_default()).into_owned(),
+        Some(node) => {
+            String::from_utf8_lossy(&pintle_tree::json::write(node).unwrap_or_default()).into_owned()
+        }
     }
 }
 
@@ -323,7 +342,9 @@ fn nodes(old: Option<&Node>, new: Option<&Node>, at: &ValuePath, paths: &mut Vec
         return;
     }
     match (old, new) {
-        (Some(Node::Map(old)), Some(Node::Map(new))) if at.segments().len() < MAX_DEPTH => maps(old, new, at, paths),
+        (Some(Node::Map(old)), Some(Node::Map(new))) if at.segments().len() < MAX_DEPTH => {
+            maps(old, new, at, paths)
+        }
         (Some(Node::List(old)), Some(Node::List(new)))
             if old.len() == new.len() && at.segments().len() < MAX_DEPTH =>
         {
@@ -451,7 +472,9 @@ fn set(map: &mut Map<Node>, path: &ValuePath, node: Option<Node>) {
     match (last, at, node) {
         (Segment::Key(key), Node::Map(map), Some(node)) => drop(map.insert(key.clone(), node)),
         (Segment::Key(key), Node::Map(map), None) => drop(map.remove(key)),
-        (Segment::Index(index), Node::List(items), Some(node)) if *index < items.len() => items[*index] = node,
+        (Segment::Index(index), Node::List(items), Some(node)) if *index < items.len() => {
+            items[*index] = node
+        }
         _ => {}
     }
 }
@@ -473,7 +496,8 @@ pub(crate) fn of_objects((base, head): (&RenderedApp, &RenderedApp), changes: &m
             let Some(object) = side.or(new) else { continue };
             let mut causes = Vec::new();
             for (name, variable) in object.variables_at(&field.path) {
-                let value = old.and_then(|old| old.variables.get(name)).map(|variable| variable.value.clone());
+                let value =
+                    old.and_then(|old| old.variables.get(name)).map(|variable| variable.value.clone());
                 if value.as_deref() != Some(variable.value.as_str()) {
                     let hide = |text: String| if variable.is_secret { "(hidden)".to_owned() } else { text };
                     causes.push(

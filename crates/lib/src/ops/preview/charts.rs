@@ -54,7 +54,8 @@ impl RemoteCharts {
         // A file that is missing or damaged is only a cache.
         let text = pintle_chart::read_limited(&file, MAX_PINS).unwrap_or_default();
         let read = pintle_tree::json::read_map(&text).unwrap_or_default();
-        let pins = read.iter().filter_map(|(key, digest)| Some((key.to_string(), digest.as_str()?.to_owned())));
+        let pins =
+            read.iter().filter_map(|(key, digest)| Some((key.to_string(), digest.as_str()?.to_owned())));
         let pins = Mutex::new(pins.collect());
         RemoteCharts { remote, hosts, offline, pins }
     }
@@ -76,7 +77,10 @@ impl RemoteCharts {
             _ => return,
         };
         // Ranges and tags such as `latest` move.
-        if digest.is_empty() || pintle_semver::Version::parse(version).is_err() || version.matches('.').count() < 2 {
+        if digest.is_empty()
+            || pintle_semver::Version::parse(version).is_err()
+            || version.matches('.').count() < 2
+        {
             return;
         }
         let mut pins = self.pins.lock().unwrap_or_else(PoisonError::into_inner);
@@ -140,7 +144,8 @@ impl ChartFetcher for RemoteCharts {
             folder: PathBuf::from("/nonexistent"),
             verify: Verify::Never,
         };
-        let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|error| error.to_string())?;
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().build().map_err(|error| error.to_string())?;
         let located = runtime.block_on(super::super::locate_chart(&reference, &mut Silent));
         let located = located.map_err(|error| chain(&error))?;
         let digest = located.source.map(|source| source.digest).unwrap_or_default();
@@ -223,15 +228,25 @@ impl Charts {
         identity: u64,
     ) -> Result<LoadedChart, String> {
         self.add_dependencies(files, folder, &mut found, 0)?;
-        let chart = pintle_chart::load_files(found).map_err(|error| format!("{folder}: {}", chain(&error)))?;
+        let chart =
+            pintle_chart::load_files(found).map_err(|error| format!("{folder}: {}", chain(&error)))?;
         Ok(LoadedChart { chart: Arc::new(chart), identity, folder: Some(folder.to_owned()) })
     }
 
     /// Adds dependencies that Chart.yaml lists and `charts/` does not have, as Flux and Argo CD build them.
-    fn add_dependencies(&self, files: &Snapshot, folder: &str, found: &mut Vec<File>, depth: usize) -> Result<(), String> {
-        let chart = pintle_chart::load_files(found.clone()).map_err(|error| format!("{folder}: {}", chain(&error)))?;
+    fn add_dependencies(
+        &self,
+        files: &Snapshot,
+        folder: &str,
+        found: &mut Vec<File>,
+        depth: usize,
+    ) -> Result<(), String> {
+        let chart = pintle_chart::load_files(found.clone())
+            .map_err(|error| format!("{folder}: {}", chain(&error)))?;
         if depth > MAX_DEPTH {
-            return Err(format!("{folder}: charts depend on each other more than {MAX_DEPTH} times, or in a circle"));
+            return Err(format!(
+                "{folder}: charts depend on each other more than {MAX_DEPTH} times, or in a circle"
+            ));
         }
         let locked = chart.lock.iter().flat_map(|lock| &lock.dependencies);
         let locked: BTreeMap<&str, &str> = locked.map(|it| (it.name.as_str(), it.version.as_str())).collect();
@@ -246,10 +261,13 @@ impl Charts {
                 let mut inner = folder_files(files, &path)?;
                 self.add_dependencies(files, &path, &mut inner, depth + 1)?;
                 let prefix = format!("charts/{}/", dependency.name);
-                found.extend(inner.into_iter().map(|file| File { name: format!("{prefix}{}", file.name), ..file }));
+                found.extend(
+                    inner.into_iter().map(|file| File { name: format!("{prefix}{}", file.name), ..file }),
+                );
                 continue;
             }
-            let version = locked.get(dependency.name.as_str()).copied().unwrap_or(&dependency.version).to_owned();
+            let version =
+                locked.get(dependency.name.as_str()).copied().unwrap_or(&dependency.version).to_owned();
             let source = dependency_source(&dependency.repository, &dependency.name, version);
             let archive = self.fetcher.fetch(&source)?;
             let bytes = pintle_chart::read_limited(&archive.path, pintle_chart::MAX_CHART_SIZE)
@@ -314,7 +332,9 @@ fn folder_files(files: &Snapshot, folder: &str) -> Result<Vec<File>, String> {
 fn is_ignored(rules: &IgnoreRules, name: &str) -> bool {
     let folders = name.match_indices('/').map(|(at, _)| &name[..at]);
     // Helm's own rule: hidden files in `templates/`.
-    let is_hidden = name.strip_prefix("templates/").is_some_and(|rest| rest.len() > 1 && rest.starts_with('.') && !rest.contains('/'));
+    let is_hidden = name
+        .strip_prefix("templates/")
+        .is_some_and(|rest| rest.len() > 1 && rest.starts_with('.') && !rest.contains('/'));
     folders.into_iter().any(|folder| rules.ignores(folder, true)) || rules.ignores(name, false) || is_hidden
 }
 

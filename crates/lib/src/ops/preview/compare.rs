@@ -171,7 +171,11 @@ impl At {
     }
 
     fn item(&self, label: &str, index: usize) -> At {
-        At { name: format!("{}[{label}]", self.name), path: self.path.with(Segment::Index(index)), depth: self.depth + 1 }
+        At {
+            name: format!("{}[{label}]", self.name),
+            path: self.path.with(Segment::Index(index)),
+            depth: self.depth + 1,
+        }
     }
 }
 
@@ -187,13 +191,16 @@ impl Walk {
         }
         match (old, new) {
             (Some(Node::Map(old)), Some(Node::Map(new))) if at.depth < MAX_DEPTH => self.maps(old, new, at),
-            (Some(Node::List(old)), Some(Node::List(new))) if at.depth < MAX_DEPTH => self.lists(old, new, at),
+            (Some(Node::List(old)), Some(Node::List(new))) if at.depth < MAX_DEPTH => {
+                self.lists(old, new, at)
+            }
             (old, new) => {
                 // Empty and missing are the same to the API server.
                 if is_empty(old) && is_empty(new) {
                     return;
                 }
-                let is_secret = self.is_secret && (at.name.starts_with("data") || at.name.starts_with("stringData"));
+                let is_secret =
+                    self.is_secret && (at.name.starts_with("data") || at.name.starts_with("stringData"));
                 self.fields.push(FieldChange {
                     name: at.name.clone(),
                     path: at.path.clone(),
@@ -269,7 +276,10 @@ fn is_routine(name: &str) -> bool {
     let is_label = labels.iter().any(|label| {
         name.ends_with(&format!("labels[{label}]")) || name.ends_with(&format!("labels.{label}"))
     });
-    is_label || name.contains("[checksum/") || name.contains("checksum") && name.contains("annotations") || name.ends_with("].image")
+    is_label
+        || name.contains("[checksum/")
+        || name.contains("checksum") && name.contains("annotations")
+        || name.ends_with("].image")
 }
 
 #[cfg(test)]
@@ -278,13 +288,21 @@ mod tests {
 
     fn object(text: &str) -> RenderedObject {
         let object = pintle_objects::Object::read_manifest(text.as_bytes(), "x").unwrap().remove(0);
-        RenderedObject { id: object.id().unversioned(), body: object.into_body().into(), template: "x".to_owned() }
+        RenderedObject {
+            id: object.id().unversioned(),
+            body: object.into_body().into(),
+            template: "x".to_owned(),
+        }
     }
 
     #[test]
     fn items_of_lists_are_compared_by_their_names() {
-        let old = object("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: x, image: a:1}, {name: y, image: b:1}]}\n");
-        let new = object("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: z, image: c:1}, {name: x, image: a:2}, {name: y, image: b:1}]}\n");
+        let old = object(
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: x, image: a:1}, {name: y, image: b:1}]}\n",
+        );
+        let new = object(
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: z, image: c:1}, {name: x, image: a:2}, {name: y, image: b:1}]}\n",
+        );
         let changes = compare(&[old], &[new]);
         let names: Vec<&str> = changes[0].fields.iter().map(|field| field.name.as_str()).collect();
         assert_eq!(names, ["spec.containers[x].image", "spec.containers[z]"]);
@@ -299,7 +317,11 @@ mod tests {
 
     #[test]
     fn labels_of_charts_checksums_and_images_are_routine() {
-        for name in ["metadata.labels[helm.sh/chart]", "spec.template.metadata.annotations[checksum/config]", "spec.containers[x].image"] {
+        for name in [
+            "metadata.labels[helm.sh/chart]",
+            "spec.template.metadata.annotations[checksum/config]",
+            "spec.containers[x].image",
+        ] {
             assert!(is_routine(name), "{name}");
         }
         assert!(!is_routine("spec.replicas"));

@@ -14,7 +14,8 @@ pub(crate) fn of(change: &ObjectChange) -> Vec<Danger> {
     let new = change.new.as_ref().map(|body| Object::new(Map::clone(body)));
     let name = format!("{} {}", change.id.kind, change.id.name);
     let mut found = Vec::new();
-    let mut add = |kind: DangerKind, text: String| found.push(Danger { kind, object: change.id.clone(), text });
+    let mut add =
+        |kind: DangerKind, text: String| found.push(Danger { kind, object: change.id.clone(), text });
     if let (ObjectChangeKind::Removed, Some(old)) = (change.kind, &old) {
         if let Some((kind, text)) = removal(old) {
             add(kind, format!("{name} {text}"));
@@ -50,8 +51,12 @@ fn removal(old: &Object) -> Option<(DangerKind, &'static str)> {
         return None;
     }
     Some(match old.kind() {
-        "CustomResourceDefinition" => (DangerKind::CrdRemoved, "is removed, and all objects of its kind with it"),
-        "PersistentVolumeClaim" => (DangerKind::DataLoss, "is removed, and with most storage classes its data"),
+        "CustomResourceDefinition" => {
+            (DangerKind::CrdRemoved, "is removed, and all objects of its kind with it")
+        }
+        "PersistentVolumeClaim" => {
+            (DangerKind::DataLoss, "is removed, and with most storage classes its data")
+        }
         "PersistentVolume" => (DangerKind::DataLoss, "is removed"),
         "Namespace" => (DangerKind::DataLoss, "is removed, and everything in it"),
         _ => return None,
@@ -66,7 +71,8 @@ fn shrinks(old: &Object, new: &Object) -> Option<String> {
 }
 
 fn quantity(text: &str) -> Option<f64> {
-    let digits = text.find(|character: char| !character.is_ascii_digit() && character != '.').unwrap_or(text.len());
+    let digits =
+        text.find(|character: char| !character.is_ascii_digit() && character != '.').unwrap_or(text.len());
     let number: f64 = text[..digits].parse().ok()?;
     let factor = match &text[digits..] {
         "" => 1.0,

@@ -18,7 +18,9 @@ use crate::{OfflineSession, Result};
 
 pub use charts::{ChartFetcher, FetchedArchive, RemoteCharts, host_of};
 pub use compare::{FieldChange, ObjectChange, ObjectChangeKind};
-pub use report::{AppChange, AppStatus, Cause, CauseKind, CheckFinding, Danger, DangerKind, PreviewReport, UpgradeNote};
+pub use report::{
+    AppChange, AppStatus, Cause, CauseKind, CheckFinding, Danger, DangerKind, PreviewReport, UpgradeNote,
+};
 
 use render::{RenderedApp, Renders, Side};
 
@@ -63,8 +65,7 @@ pub fn preview(session: &OfflineSession, request: &PreviewRequest) -> Result<Pre
     let mut sides = [&request.base, &request.head].map(|files| side(files, request, &renders));
     add_api_versions(&mut sides, &renders);
     let [base, head] = sides;
-    let mut report = PreviewReport::default();
-    report.rendered = head.apps.len();
+    let mut report = PreviewReport { rendered: head.apps.len(), ..PreviewReport::default() };
     add_notes(&base.notes, &head.notes, &mut report);
     let pairs = pairs(base.apps, head.apps);
     let changes = parallel_map(&pairs, 1, |_| 1, |pair| report::change(session, request, &renders, pair));
@@ -140,7 +141,8 @@ fn add_api_versions(sides: &mut [Side; 2], renders: &Renders) {
         }
         let files = Arc::clone(&side.files);
         let again = |rendered: &RenderedApp| -> Option<RenderedApp> {
-            let versions = by_cluster.get(&rendered.app.id.cluster).filter(|versions| !versions.is_empty())?;
+            let versions =
+                by_cluster.get(&rendered.app.id.cluster).filter(|versions| !versions.is_empty())?;
             if !rendered.reads_api_versions() {
                 return None;
             }
@@ -190,6 +192,4 @@ fn add_notes(base: &[Note], head: &[Note], report: &mut PreviewReport) {
         report.notes.push((is_new, note.clone()));
     }
     report.notes.sort_by_key(|(is_new, note)| (!is_new, std::cmp::Reverse(note.kind)));
-    let failed = |note: &&(bool, Note)| note.1.kind == NoteKind::Failed;
-    report.failed_notes = report.notes.iter().filter(failed).count();
 }

@@ -183,11 +183,22 @@ impl Renders {
 
 fn key(input: &ChartInput) -> u64 {
     let mut hasher = DefaultHasher::new();
-    let ChartInput { loaded, user, release, namespace, skip_crds, skip_tests, skip_schema, kube_version, api_versions, post } =
-        input;
+    let ChartInput {
+        loaded,
+        user,
+        release,
+        namespace,
+        skip_crds,
+        skip_tests,
+        skip_schema,
+        kube_version,
+        api_versions,
+        post,
+    } = input;
     loaded.identity.hash(&mut hasher);
     pintle_tree::json::write(user).unwrap_or_default().hash(&mut hasher);
-    (release, namespace, skip_crds, skip_tests, skip_schema, kube_version, api_versions, post).hash(&mut hasher);
+    (release, namespace, skip_crds, skip_tests, skip_schema, kube_version, api_versions, post)
+        .hash(&mut hasher);
     hasher.finish()
 }
 
@@ -198,7 +209,9 @@ fn post_render(kustomization: &[u8], rendered: &mut RenderedChart, namespace: &s
         let text = pintle_yaml::write(&*object.body).unwrap_or_default();
         match pintle_kustomize::read_objects(&object.template, &text) {
             Ok(mut found) => objects.append(&mut found),
-            Err(error) => return rendered.notes.push(format!("post-rendering is left out: {}", chain(&error))),
+            Err(error) => {
+                return rendered.notes.push(format!("post-rendering is left out: {}", chain(&error)));
+            }
         }
     }
     let options = pintle_kustomize::Options::default();
@@ -219,7 +232,9 @@ fn replace_defaults(files: &Snapshot, loaded: &mut LoadedChart, app: &ChartApp) 
     let mut values = Map::new();
     for name in &app.default_files {
         let content = match &loaded.folder {
-            Some(_) => files.read(pintle_gitops::join("", name).unwrap_or_default().as_str())?.map(|text| text.to_vec()),
+            Some(_) => files
+                .read(pintle_gitops::join("", name).unwrap_or_default().as_str())?
+                .map(|text| text.to_vec()),
             None => loaded.chart.raw.iter().find(|file| file.name == *name).map(|file| file.data.to_vec()),
         };
         match content {
@@ -249,7 +264,9 @@ fn user_values(layers: &[Layer]) -> Result<Map<Node>, String> {
 fn values_layer(layer: &Layer) -> ValuesLayer {
     match &layer.data {
         LayerData::Tree(values) => ValuesLayer::Tree(values.clone()),
-        LayerData::Set { path, value, literal: true, .. } => ValuesLayer::SetLiteral(format!("{path}={value}")),
+        LayerData::Set { path, value, literal: true, .. } => {
+            ValuesLayer::SetLiteral(format!("{path}={value}"))
+        }
         LayerData::Set { path, value, string: true, .. } => ValuesLayer::SetString(format!("{path}={value}")),
         LayerData::Set { path, value, .. } => ValuesLayer::Set(format!("{path}={value}")),
     }
@@ -295,9 +312,16 @@ impl RenderedApp {
     pub(crate) fn described(&self) -> Vec<SourceObject> {
         let wanted = |object: &&RenderedObject| {
             matches!(object.id.kind.as_str(), "ConfigMap" | "Secret")
-                || ["argoproj.io", "toolkit.fluxcd.io", "fluxcd.controlplane.io", "helm.sh", "external-secrets.io", "bitnami.com"]
-                    .iter()
-                    .any(|group| object.id.group.ends_with(group))
+                || [
+                    "argoproj.io",
+                    "toolkit.fluxcd.io",
+                    "fluxcd.controlplane.io",
+                    "helm.sh",
+                    "external-secrets.io",
+                    "bitnami.com",
+                ]
+                .iter()
+                .any(|group| object.id.group.ends_with(group))
         };
         let place = self.app.place.clone();
         let described = self.objects().iter().filter(wanted).map(|object| {
@@ -348,7 +372,10 @@ impl RenderedApp {
     pub(crate) fn reads_api_versions(&self) -> bool {
         let Ok(Rendered { input: Some(input), .. }) = &self.outcome else { return false };
         fn reads(chart: &Chart) -> bool {
-            chart.templates.iter().any(|file| memchr::memmem::find(&file.data.to_vec(), b"APIVersions").is_some())
+            chart
+                .templates
+                .iter()
+                .any(|file| memchr::memmem::find(&file.data.to_vec(), b"APIVersions").is_some())
                 || chart.subcharts.iter().chain(&chart.libraries).any(reads)
         }
         reads(&input.loaded.chart)

@@ -216,7 +216,6 @@ pub struct PreviewReport {
     pub rendered: usize,
     /// What was not understood or is left out, and whether that is new.
     pub notes: Vec<(bool, Note)>,
-    pub(crate) failed_notes: usize,
 }
 
 impl PreviewReport {
@@ -226,8 +225,35 @@ impl PreviewReport {
         }
     }
 
+    /// Follows values of apps that other apps made to the lines that those were made from.
+    fn trace_back(&mut self) {
+        let mut made: Vec<(ObjectId, String, Vec<Cause>)> = Vec::new();
+        for object in self.apps.iter().flat_map(|app| &app.objects).filter(|object| describes(&object.id)) {
+            let fields = object
+                .fields
+                .iter()
+                .map(|field| (object.id.clone(), field.name.clone(), field.causes.clone()));
+            made.extend(fields);
+        }
+        for app in &mut self.apps {
+            let id = app.id.clone();
+            // The name of an Application with several sources has the number of the source.
+            let name = id.name.split('[').next().unwrap_or_default();
+            let of_app: Vec<_> =
+                made.iter().filter(|(object, ..)| object.kind == id.kind && object.name == name).collect();
+            if of_app.is_empty() {
+                continue;
+            }
+            for object in &mut app.objects {
+                trace(&mut object.causes, &of_app);
+                object.fields.iter_mut().for_each(|field| trace(&mut field.causes, &of_app));
+            }
+        }
+    }
+
     /// Leaves out objects that describe an app whose change is shown anyway.
     pub(crate) fn settle(&mut self) {
+        self.trace_back();
         let shown: Vec<AppId> = self
             .apps
             .iter()
@@ -250,7 +276,9 @@ impl PreviewReport {
 
     /// Whether an object differs.
     pub fn has_changes(&self) -> bool {
-        self.apps.iter().any(|app| !app.objects.is_empty() || matches!(app.status, AppStatus::Added | AppStatus::Removed))
+        self.apps
+            .iter()
+            .any(|app| !app.objects.is_empty() || matches!(app.status, AppStatus::Added | AppStatus::Removed))
     }
 
     /// The apps that were not rendered.
@@ -268,7 +296,8 @@ impl PreviewReport {
 
     /// How many objects are added, changed and removed.
     pub fn counts(&self) -> [usize; 3] {
-        let count = |kind| self.apps.iter().flat_map(|app| &app.objects).filter(|object| object.kind == kind).count();
+        let count =
+            |kind| self.apps.iter().flat_map(|app| &app.objects).filter(|object| object.kind == kind).count();
         [ObjectChangeKind::Added, ObjectChangeKind::Changed, ObjectChangeKind::Removed].map(count)
     }
 
@@ -277,12 +306,47 @@ impl PreviewReport {
         let objects = || self.apps.iter().flat_map(|app| &app.objects);
         let whole = objects().filter(|object| object.kind != ObjectChangeKind::Changed);
         let (mut all, mut known) = (0, 0);
-        for causes in whole.map(|object| &object.causes).chain(objects().flat_map(|object| object.fields.iter().map(|field| &field.causes))) {
+        for causes in whole
+            .map(|object| &object.causes)
+            .chain(objects().flat_map(|object| object.fields.iter().map(|field| &field.causes)))
+        {
             all += 1;
             known += usize::from(causes.iter().any(|cause| cause.is_proven));
         }
         (all, known)
     }
+}
+
+/// Puts causes of the object that describes an app in the place of those that are known only in it.
+fn trace(causes: &mut Vec<Cause>, made: &[&(ObjectId, String, Vec<Cause>)]) {
+    let mut traced: Vec<Cause> = Vec::new();
+    for cause in std::mem::take(causes) {
+        if cause.place.is_some() || cause.kind != CauseKind::Value {
+            traced.push(cause);
+            continue;
+        }
+        let suffix = format!(".{}", cause.name);
+        let exact: Vec<_> = made.iter().filter(|(_, field, _)| field.ends_with(&suffix)).collect();
+        // Values may be one text, such as those of an Application.
+        let texts = made.iter().filter(|(_, field, _)| field.ends_with("values"));
+        let fields: Vec<_> = if exact.is_empty() { texts.collect() } else { exact };
+        let origins: Vec<Cause> = fields
+            .iter()
+            .flat_map(|(id, field, causes)| causes.iter().map(move |origin| (id, field, origin)))
+            .filter(|(_, _, origin)| origin.place.is_some())
+            .map(|(id, field, origin)| {
+                let via = format!("{} in {field} of {} {}", cause.name, id.kind, id.name);
+                Cause { via, is_proven: origin.is_proven && cause.is_proven, ..origin.clone() }
+            })
+            .collect();
+        match origins.is_empty() {
+            true => traced.push(cause),
+            false => traced.extend(origins),
+        }
+    }
+    traced.sort();
+    traced.dedup();
+    *causes = traced;
 }
 
 fn describes(id: &ObjectId) -> bool {
@@ -301,7 +365,8 @@ pub(crate) fn change(
     if let AppStatus::NotRendered { .. } = change.status {
         return change;
     }
-    let objects = |side: &Option<RenderedApp>| side.as_ref().map(|it| it.objects().to_vec()).unwrap_or_default();
+    let objects =
+        |side: &Option<RenderedApp>| side.as_ref().map(|it| it.objects().to_vec()).unwrap_or_default();
     let (old, new) = (objects(&pair.base), objects(&pair.head));
     change.objects = compare(&old, &new);
     if change.objects.is_empty() {
@@ -344,16 +409,18 @@ fn blank(app: &RenderedApp) -> AppChange {
 }
 
 fn status(pair: &Pair) -> AppStatus {
-    let failure = |side: &Option<RenderedApp>| side.as_ref().and_then(|app| app.outcome.as_ref().err().cloned());
+    let failure =
+        |side: &Option<RenderedApp>| side.as_ref().and_then(|app| app.outcome.as_ref().err().cloned());
     match (&pair.base, &pair.head, failure(&pair.base), failure(&pair.head)) {
         (_, Some(_), before, Some(reason)) => AppStatus::NotRendered { reason, was_before: before.is_some() },
         // What cannot be compared is not shown as new.
         (Some(_), Some(_), Some(reason), None) => {
             AppStatus::NotRendered { reason: format!("the base is not rendered: {reason}"), was_before: true }
         }
-        (Some(_), None, Some(reason), _) => {
-            AppStatus::NotRendered { reason: format!("it is removed, and the base is not rendered: {reason}"), was_before: true }
-        }
+        (Some(_), None, Some(reason), _) => AppStatus::NotRendered {
+            reason: format!("it is removed, and the base is not rendered: {reason}"),
+            was_before: true,
+        },
         (None, Some(_), ..) => AppStatus::Added,
         (Some(_), None, ..) => AppStatus::Removed,
         _ => AppStatus::Both,
@@ -364,7 +431,8 @@ fn status(pair: &Pair) -> AppStatus {
 fn explain(renders: &Renders, pair: &Pair, change: &mut AppChange) {
     let (Some(base), Some(head)) = (&pair.base, &pair.head) else {
         let verb = if pair.head.is_some() { "added" } else { "removed" };
-        let cause = Cause::new(CauseKind::Manifest, format!("{} {verb}", change.id.kind), Some(change.place.clone()));
+        let cause =
+            Cause::new(CauseKind::Manifest, format!("{} {verb}", change.id.kind), Some(change.place.clone()));
         for object in &mut change.objects {
             object.causes = vec![cause.clone()];
         }
@@ -394,7 +462,8 @@ fn hide_secrets(objects: &mut [ObjectChange]) {
         }
     };
     for object in objects {
-        let causes = object.causes.iter_mut().chain(object.fields.iter_mut().flat_map(|field| &mut field.causes));
+        let causes =
+            object.causes.iter_mut().chain(object.fields.iter_mut().flat_map(|field| &mut field.causes));
         for cause in causes.filter(|cause| hidden.contains(&(cause.kind, cause.name.clone()))) {
             hide(&mut cause.old);
             hide(&mut cause.new);
@@ -462,19 +531,25 @@ fn upgrade_notes(renders: &Renders, base: &ChartInput, head: &ChartInput) -> Vec
             return vec![UpgradeNote { subject: "chart".to_owned(), severity: "warning", message }];
         }
     };
-    let findings = report.findings.into_iter().filter(|finding| finding.severity > pintle_upgrade::Severity::Info);
+    let findings =
+        report.findings.into_iter().filter(|finding| finding.severity > pintle_upgrade::Severity::Info);
     // Objects are shown as they are; only what is about values is new here.
     let about_values = findings.filter(|finding| finding.objects.is_empty() || !finding.renames.is_empty());
     let note = |finding: pintle_upgrade::Finding| {
         let to = finding.renames.first().map(|rename| format!(" (now {})", rename.to)).unwrap_or_default();
-        UpgradeNote { message: format!("{}{to}", finding.message), severity: finding.severity.name(), subject: finding.subject }
+        UpgradeNote {
+            message: format!("{}{to}", finding.message),
+            severity: finding.severity.name(),
+            subject: finding.subject,
+        }
     };
     about_values.map(note).collect()
 }
 
 /// Installs the old chart in a new embedded cluster and upgrades to the new one.
 fn rehearsal(request: &PreviewRequest, base: &ChartInput, head: &ChartInput) -> Vec<String> {
-    let chart = |input: &ChartInput| crate::ChartRef::Loaded { chart: input.loaded.chart.clone(), source: None };
+    let chart =
+        |input: &ChartInput| crate::ChartRef::Loaded { chart: input.loaded.chart.clone(), source: None };
     let values = |input: &ChartInput| vec![pintle_values::ValuesLayer::Tree(input.user.clone())];
     let version = request.kube_version.as_ref();
     let rehearsal = crate::rehearse::RehearseRequest {
