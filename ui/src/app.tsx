@@ -76,7 +76,7 @@ function Screen({ path }: { path: string[] }) {
   if (place === "requests") return rest.length === 2 ? <Request namespace={rest[0]!} name={rest[1]!} /> : <Requests />;
   if (place === "operations") return rest[0] ? <Operation key={rest[0]} id={rest[0]} /> : <Operations />;
   return (
-    <Empty title="There is no such page">
+    <Empty title="There is no such page" level={1}>
       <a class="button" href={to([])}>
         To the releases
       </a>

@@ -99,10 +99,11 @@ export function Notice({ tone: kind = "plain", children }: { tone?: "plain" | "w
   );
 }
 
-export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+export function Empty({ title, children, level = 2 }: { title: string; children?: ComponentChildren; level?: 1 | 2 }) {
+  const Title = `h${level}` as const;
   return (
     <div class="empty">
-      <h2>{title}</h2>
+      <Title>{title}</Title>
       {children}
     </div>
   );

@@ -58,6 +58,7 @@ export function counted(all: DiffLine[] | null | undefined): { added: number; re
 
 export function Counts({ of }: { of: DiffLine[] | null | undefined }) {
   const { added, removed } = counted(of);
+  if (added + removed === 0) return null;
   return (
     <span class="counts">
       <span class="plus">

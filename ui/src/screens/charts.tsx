@@ -104,7 +104,9 @@ function RepositoryList({ of, again }: { of: Repository[]; again: () => void }) 
   return (
     <details class="section" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
-        <b>{of.length} repositories</b> <small>{of.map((each) => each.name).join(", ")}</small>
+        <b>
+          {of.length} {of.length === 1 ? "repository" : "repositories"}
+        </b> <small>{of.map((each) => each.name).join(", ")}</small>
       </summary>
       <ul class="plain">
         {of.map((each) => (

@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { send } from "../api.ts";
 import type { ApiError, ChartChoice, Plan, PlanBody, PlannedObject } from "../api.ts";
-import { asError, now, stored, store } from "../state.ts";
+import { asError, stored, store } from "../state.ts";
 import { Command, Empty, Failure, LeaseLine, Loading, Notice, Switch, show } from "../parts/basic.tsx";
 import { Counts, Diff, Part } from "../parts/diff.tsx";
 import { Icon } from "../parts/icon.tsx";
@@ -219,6 +219,8 @@ function PlannedPart({ of, split, open }: { of: PlannedObject; split: boolean; o
       {of.lines && <Counts of={of.lines} />}
     </>
   );
+  const hasMore = of.problem || quiet > 0 || (of.lines ?? []).length > 0 || (of.changes ?? []).length > 0;
+  if (!hasMore) return <div class="part flat">{summary}</div>;
   return (
     <Part open={open} summary={summary}>
       {() => (
@@ -311,8 +313,4 @@ export function ChartForm({ onChoose, local, initial }: { onChoose: (chart: Char
       </button>
     </form>
   );
-}
-
-export function expiry(plan: Plan & { expires?: string }): boolean {
-  return plan.expires !== undefined && Date.parse(plan.expires) < now.value;
 }

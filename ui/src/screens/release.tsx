@@ -5,8 +5,8 @@ import { get, releasePath, send } from "../api.ts";
 import type { Hook, Image, Operation, Release as ReleaseData, Revision } from "../api.ts";
 import * as keys from "../keys.ts";
 import { go, route, to } from "../router.ts";
-import { allowed, asError, context, releases, say, session, watchReleases } from "../state.ts";
-import { Act, Age, Command, Empty, Facts, LeaseLine, Notice, Status, Tabs, View, useLoad } from "../parts/basic.tsx";
+import { allowed, asError, context, releases, say, watchReleases } from "../state.ts";
+import { Act, Age, Empty, Facts, LeaseLine, Notice, Status, Tabs, View, useLoad } from "../parts/basic.tsx";
 import { Yaml } from "../parts/code.tsx";
 import { Part } from "../parts/diff.tsx";
 import { Icon } from "../parts/icon.tsx";
@@ -388,16 +388,5 @@ function Notes({ namespace, name, revision }: Props) {
         )
       }
     </View>
-  );
-}
-
-export function CommandsOf({ of }: { of: { [name: string]: string } | undefined }) {
-  if (!of || !session.value) return null;
-  return (
-    <>
-      {Object.values(of).map((text) => (
-        <Command key={text} text={text} />
-      ))}
-    </>
   );
 }
