@@ -1,0 +1,1 @@
+// The page replaces this file.
