@@ -128,7 +128,12 @@ fn is_noise(path: &str) -> bool {
 }
 
 /// What was deployed last and what is in the cluster.
-async fn with_live(app: &App, session: &pintle::Session, request: &Request, shown: &Shown) -> Result<Answered> {
+async fn with_live(
+    app: &App,
+    session: &pintle::Session,
+    request: &Request,
+    shown: &Shown,
+) -> Result<Answered> {
     let drifted = DriftRequest {
         name: request.part(1).to_owned(),
         namespace: request.part(0).to_owned(),
@@ -138,7 +143,8 @@ async fn with_live(app: &App, session: &pintle::Session, request: &Request, show
     if let Some(wanted) = request.query.number("from")?
         && wanted != found.version.number
     {
-        let text = format!("the live objects are compared with version {}, which is deployed", found.version.number);
+        let text =
+            format!("the live objects are compared with version {}, which is deployed", found.version.number);
         return Err(Failure::input(text).hint("ask without `from`"));
     }
     let mut budget = LineBudget::new(shown.limit, shown.context);

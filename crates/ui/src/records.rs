@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use pintle::chart::metadata::Metadata;
 use pintle::objects::Object;
-use pintle::ops::{
-    self, DeriveRequest, Explanation, HiddenTexts, hide_lines, history, recorded_documents,
-};
+use pintle::ops::{self, DeriveRequest, Explanation, HiddenTexts, hide_lines, history, recorded_documents};
 use pintle::release::{ChartSource, ReleaseVersion, Summary, VersionRef};
 use pintle::values::schema::SchemaFormat;
 use pintle::{ChartRef, Error, Session, Silent};
@@ -105,9 +103,10 @@ pub(crate) fn chart_metadata(metadata: &Metadata) -> Value {
     let dependencies = metadata.dependencies.iter().map(|dependency| {
         json!({"name": dependency.name, "version": dependency.version, "repository": dependency.repository})
     });
-    let maintainers = metadata.maintainers.iter().map(|maintainer| {
-        json!({"name": maintainer.name, "email": maintainer.email, "url": maintainer.url})
-    });
+    let maintainers = metadata
+        .maintainers
+        .iter()
+        .map(|maintainer| json!({"name": maintainer.name, "email": maintainer.email, "url": maintainer.url}));
     json!({
         "name": metadata.name,
         "version": metadata.version,
@@ -261,8 +260,10 @@ pub(crate) async fn images(app: Arc<App>, request: Request) -> Result<Answered> 
         });
     }
     let images = uses.into_iter().map(|(image, uses)| match ops::full_name(&image) {
-        Ok((reference, name)) => json!({"image": image, "full": name.to_string(), "registry": reference.registry(),
-            "digest": digest_of(&image), "uses": uses, "problem": null}),
+        Ok((reference, name)) => {
+            json!({"image": image, "full": name.to_string(), "registry": reference.registry(),
+            "digest": digest_of(&image), "uses": uses, "problem": null})
+        }
         Err(error) => json!({"image": image, "full": null, "registry": null, "digest": null, "uses": uses,
             "problem": error.to_string()}),
     });
@@ -316,7 +317,9 @@ pub(crate) async fn schema(app: Arc<App>, request: Request) -> Result<Answered> 
             }
         }
     };
-    Ok(Answered::json(json!({"schema": schema, "derived": derived, "defaults": defaults, "problem": problem})))
+    Ok(Answered::json(
+        json!({"schema": schema, "derived": derived, "defaults": defaults, "problem": problem}),
+    ))
 }
 
 /// Whether an error says that there is no release.
