@@ -14,7 +14,7 @@ use crate::app::App;
 use crate::error::{Failure, Result};
 use crate::json::{key, node, with_identity};
 use crate::lines::LineBudget;
-use crate::records::{blocking, load_at, version_of, yaml};
+use crate::records::{blocking, load_at, notes_of, version_of, yaml};
 
 /// The most equal lines around lines that differ.
 const MAX_CONTEXT: u64 = 1000;
@@ -79,7 +79,7 @@ fn versions(before: &ReleaseVersion, after: &ReleaseVersion, shown: &Shown) -> p
         answer["values"] = json!({"lines": budget.lines(&old, &new)});
     }
     if shown.what.contains("notes") {
-        answer["notes"] = json!({"lines": budget.lines(&before.info.notes, &after.info.notes)});
+        answer["notes"] = json!({"lines": budget.lines(&notes_of(before, shown.reveal), &notes_of(after, shown.reveal))});
     }
     answer["truncated"] = budget.is_exceeded.into();
     Ok(answer)

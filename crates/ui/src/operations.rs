@@ -19,6 +19,7 @@ use crate::error::{Failure, Result};
 use crate::json::{time, with_identity};
 use crate::plans::{Wanted, prepare, rehearsal, viewer_name};
 use crate::query;
+use crate::records::notes_of;
 use crate::releases::stream_slot;
 use crate::sign_in::random_text;
 
@@ -193,11 +194,11 @@ async fn direct(
             return Ok(json!({"revision": gone.version.number, "kept": kept(&gone.kept)}));
         }
     };
-    Ok(json!({"revision": version.number, "notes": version.info.notes, "kept": []}))
+    Ok(json!({"revision": version.number, "notes": notes_of(&version, false), "kept": []}))
 }
 
 fn applied_json(applied: &AppliedPlan) -> Value {
-    json!({"revision": applied.version.number, "notes": applied.version.info.notes, "kept": kept(&applied.kept)})
+    json!({"revision": applied.version.number, "notes": notes_of(&applied.version, false), "kept": kept(&applied.kept)})
 }
 
 fn kept(kept: &KeptObjects) -> Vec<String> {

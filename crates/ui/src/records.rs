@@ -78,7 +78,7 @@ pub(crate) async fn detail(app: Arc<App>, request: Request) -> Result<Answered> 
     let metadata = &version.chart.metadata;
     let more = json!({
         "firstDeployed": time(version.info.first_deployed),
-        "notes": version.info.notes,
+        "notes": notes_of(&version, false),
         "applyMethod": version.apply_method,
         "labels": version.labels,
         "source": ChartSource::of(&version.chart).as_ref().map(json::source),
@@ -241,7 +241,16 @@ fn namespace_of(id: &pintle::objects::ObjectId, namespace: &str) -> String {
 pub(crate) async fn notes(app: Arc<App>, request: Request) -> Result<Answered> {
     let session = app.session(&request).await?;
     let version = load(&app, &session, &request).await?;
-    Ok(Answered::json(json!({"notes": version.info.notes})))
+    let reveal = reveals(&app, &request, request.part(0)).await?;
+    Ok(Answered::json(json!({"notes": notes_of(&version, reveal)})))
+}
+
+/// The notes of a version. Many print passwords.
+pub(crate) fn notes_of(version: &ReleaseVersion, reveal: bool) -> String {
+    match reveal {
+        true => version.info.notes.clone(),
+        false => HiddenTexts::of(version).hide_in_text(&version.info.notes),
+    }
 }
 
 pub(crate) async fn images(app: Arc<App>, request: Request) -> Result<Answered> {
