@@ -96,9 +96,21 @@ type Need = (&'static str, &'static str, &'static str, &'static str);
 const ACTIONS: [Action; 10] = [
     Action { name: "list", writes: false, needs: &[("list", "", "secrets", "")] },
     Action { name: "install", writes: true, needs: &[("create", "", "secrets", "")] },
-    Action { name: "upgrade", writes: true, needs: &[("create", "", "secrets", ""), ("patch", "apps", "deployments", "")] },
-    Action { name: "rollback", writes: true, needs: &[("create", "", "secrets", ""), ("patch", "apps", "deployments", "")] },
-    Action { name: "uninstall", writes: true, needs: &[("delete", "", "secrets", ""), ("delete", "apps", "deployments", "")] },
+    Action {
+        name: "upgrade",
+        writes: true,
+        needs: &[("create", "", "secrets", ""), ("patch", "apps", "deployments", "")],
+    },
+    Action {
+        name: "rollback",
+        writes: true,
+        needs: &[("create", "", "secrets", ""), ("patch", "apps", "deployments", "")],
+    },
+    Action {
+        name: "uninstall",
+        writes: true,
+        needs: &[("delete", "", "secrets", ""), ("delete", "apps", "deployments", "")],
+    },
     Action { name: "test", writes: true, needs: &[("create", "", "pods", "")] },
     Action { name: "logs", writes: false, needs: &[("get", "", "pods", "log")] },
     Action { name: "events", writes: false, needs: &[("list", "", "events", "")] },

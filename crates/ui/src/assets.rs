@@ -11,8 +11,7 @@ use crate::answer::{Body, empty};
 /// A path, the type of its content, and the content.
 type Asset = (&'static str, &'static str, &'static [u8]);
 
-static INDEX: Asset =
-    ("/", "text/html; charset=utf-8", include_bytes!("../assets/index.html").as_slice());
+static INDEX: Asset = ("/", "text/html; charset=utf-8", include_bytes!("../assets/index.html").as_slice());
 
 static ASSETS: [Asset; 2] = [
     ("/assets/app.js", "text/javascript; charset=utf-8", include_bytes!("../assets/app.js").as_slice()),

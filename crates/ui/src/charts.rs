@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pintle::ops::{
-    self, AddRepositoryRequest, ListRequest, OutdatedRequest, SearchRequest, add_repository as add, locate_chart,
-    remove_repositories, repositories as known_repositories, search as search_charts,
+    self, AddRepositoryRequest, ListRequest, OutdatedRequest, SearchRequest, add_repository as add,
+    locate_chart, remove_repositories, repositories as known_repositories, search as search_charts,
     update_repositories as update,
 };
 use pintle::repo::{Access, Entry, Wanted};
@@ -101,8 +101,10 @@ pub(crate) async fn versions(app: Arc<App>, request: Request) -> Result<Answered
     if reference.starts_with("oci://") {
         return Err(Failure::input("tags of registries are not listed").hint("name the version"));
     }
-    let wanted = SearchRequest { words: vec![reference.to_owned()], all_versions: true, ..SearchRequest::default() };
-    let found = search_charts(app.remote()?, &wanted, &mut Silent).await.map_err(|error| app.failure(&error))?;
+    let wanted =
+        SearchRequest { words: vec![reference.to_owned()], all_versions: true, ..SearchRequest::default() };
+    let found =
+        search_charts(app.remote()?, &wanted, &mut Silent).await.map_err(|error| app.failure(&error))?;
     let versions = found.iter().filter(|hit| hit.name == reference);
     let versions = versions.map(|hit| json!({"version": hit.version, "appVersion": hit.app_version}));
     Ok(Answered::json(json!({"versions": versions.collect::<Vec<Value>>()})))
@@ -130,7 +132,8 @@ pub(crate) async fn given(app: &App, chart: &GivenChart<'_>) -> Result<ChartRef>
         return Err(Failure::input("no chart is named"));
     }
     let is_url = |text: &str| text.contains("://");
-    let is_path = |text: &str| text.starts_with(['.', '/', '~']) || text.contains('\\') || text.contains("..");
+    let is_path =
+        |text: &str| text.starts_with(['.', '/', '~']) || text.contains('\\') || text.contains("..");
     if is_path(chart.reference) {
         let text = format!("`{}` is no chart of a repository or registry", chart.reference);
         return Err(Failure::input(text).hint("for a chart on the disk, give its absolute path as `path`"));

@@ -14,7 +14,7 @@ use crate::app::App;
 use crate::error::{Failure, Result};
 use crate::json::{key, node, with_identity};
 use crate::lines::LineBudget;
-use crate::records::{blocking, load_at, version_of, yaml};
+use crate::records::{blocking, load_at, notes_of, version_of, yaml};
 
 /// The most equal lines around lines that differ.
 const MAX_CONTEXT: u64 = 1000;
@@ -79,7 +79,7 @@ fn versions(before: &ReleaseVersion, after: &ReleaseVersion, shown: &Shown) -> p
         answer["values"] = json!({"lines": budget.lines(&old, &new)});
     }
     if shown.what.contains("notes") {
-        answer["notes"] = json!({"lines": budget.lines(&before.info.notes, &after.info.notes)});
+        answer["notes"] = json!({"lines": budget.lines(&notes_of(before, shown.reveal), &notes_of(after, shown.reveal))});
     }
     answer["truncated"] = budget.is_exceeded.into();
     Ok(answer)
@@ -128,7 +128,12 @@ fn is_noise(path: &str) -> bool {
 }
 
 /// What was deployed last and what is in the cluster.
-async fn with_live(app: &App, session: &pintle::Session, request: &Request, shown: &Shown) -> Result<Answered> {
+async fn with_live(
+    app: &App,
+    session: &pintle::Session,
+    request: &Request,
+    shown: &Shown,
+) -> Result<Answered> {
     let drifted = DriftRequest {
         name: request.part(1).to_owned(),
         namespace: request.part(0).to_owned(),
@@ -138,7 +143,8 @@ async fn with_live(app: &App, session: &pintle::Session, request: &Request, show
     if let Some(wanted) = request.query.number("from")?
         && wanted != found.version.number
     {
-        let text = format!("the live objects are compared with version {}, which is deployed", found.version.number);
+        let text =
+            format!("the live objects are compared with version {}, which is deployed", found.version.number);
         return Err(Failure::input(text).hint("ask without `from`"));
     }
     let mut budget = LineBudget::new(shown.limit, shown.context);

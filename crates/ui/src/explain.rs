@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
+use pintle::Silent;
+use pintle::chart::Chart;
 use pintle::ops::{
     ExplainedCondition, ExplainedLine, ExplainedValue, Explanation, HIDDEN, HiddenTexts, RenderedLine,
     explain_chart, explain_release, hide_lines,
 };
-use pintle::chart::Chart;
 use pintle::release::ReleaseVersion;
 use pintle::render::TemplateLine;
 use pintle::values::{Layer, Origin};
-use pintle::Silent;
 use pintle_tree::{Node, ValuePath};
 use serde_json::{Value, json};
 
@@ -41,7 +41,8 @@ async fn explained(app: &App, request: &Request) -> Result<Explained> {
     let reveal = reveals(app, request, request.part(0)).await?;
     let hidden = (!reveal).then(|| HiddenTexts::of(&version));
     let viewer = request.viewer.as_ref().map(|viewer| viewer.name.clone()).unwrap_or_default();
-    let key = (app.context(request)?, viewer, version.namespace.clone(), version.name.clone(), version.number);
+    let key =
+        (app.context(request)?, viewer, version.namespace.clone(), version.name.clone(), version.number);
     if let Some(explanation) = app.explanations.0.get(&key) {
         return Ok(Explained { explanation, hidden });
     }
@@ -124,14 +125,16 @@ impl Explained {
             Question::Line(line) => Ok(self.line(&self.explanation.explain_line(line)?)),
             Question::Value(path) => {
                 let values = self.explanation.explain(path)?;
-                let shown: Vec<Value> = values.iter().take(MAX_VALUES).map(|value| self.value(value)).collect();
+                let shown: Vec<Value> =
+                    values.iter().take(MAX_VALUES).map(|value| self.value(value)).collect();
                 Ok(json!({"values": shown, "truncated": values.len() > MAX_VALUES}))
             }
         }
     }
 
     fn line(&self, line: &ExplainedLine) -> Value {
-        let conditions: Vec<Value> = line.conditions.iter().map(|condition| self.condition(condition)).collect();
+        let conditions: Vec<Value> =
+            line.conditions.iter().map(|condition| self.condition(condition)).collect();
         json!({
             "file": line.file,
             "line": line.line,

@@ -69,13 +69,18 @@ pub(crate) fn check_origin(app: &App, head: &Parts) -> Result<()> {
         kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
     };
     if !is_read && !head.headers.get(CONTENT_TYPE).is_some_and(is_json) {
-        return Err(Failure::new(415, "invalid-input", "the Content-Type of the request is not application/json"));
+        return Err(Failure::new(
+            415,
+            "invalid-input",
+            "the Content-Type of the request is not application/json",
+        ));
     }
     Ok(())
 }
 
 fn is_navigation(headers: &HeaderMap) -> bool {
-    single(headers, "sec-fetch-mode") == Some("navigate") && single(headers, "sec-fetch-dest") == Some("document")
+    single(headers, "sec-fetch-mode") == Some("navigate")
+        && single(headers, "sec-fetch-dest") == Some("document")
 }
 
 /// A header that is there once.
@@ -119,7 +124,8 @@ pub(crate) fn authenticate(app: &App, headers: &HeaderMap) -> Result<Option<View
                 return Ok(viewer);
             }
             if let Authentication::Tokens(tokens) = authentication {
-                let bearer = single(headers, AUTHORIZATION.as_str()).and_then(|text| text.strip_prefix("Bearer "));
+                let bearer =
+                    single(headers, AUTHORIZATION.as_str()).and_then(|text| text.strip_prefix("Bearer "));
                 if let Some(viewer) = bearer.and_then(|token| user_of(tokens, token)) {
                     return Ok(Some(viewer));
                 }

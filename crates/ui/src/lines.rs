@@ -78,13 +78,15 @@ mod tests {
     fn equal_lines_are_folded_and_counted() {
         let (before, after) = (text(0..100), text((0..100).filter(|line| *line != 50)));
         let lines = LineBudget::new(1000, 2).lines(&before, &after);
-        let ops: Vec<&str> = lines.as_array().expect("lines").iter().filter_map(|line| line["op"].as_str()).collect();
+        let ops: Vec<&str> =
+            lines.as_array().expect("lines").iter().filter_map(|line| line["op"].as_str()).collect();
         assert_eq!(ops, ["…", "=", "=", "-", "=", "=", "…"]);
         assert_eq!((&lines[0]["skipped"], &lines[6]["skipped"]), (&json!(48), &json!(47)));
         assert_eq!(lines[3]["text"], "line 50");
         let twice = text((0..100).filter(|line| !matches!(line, 10 | 90)));
         let lines = LineBudget::new(1000, 0).lines(&before, &twice);
-        let skipped: Vec<u64> = lines.as_array().expect("lines").iter().filter_map(|line| line["skipped"].as_u64()).collect();
+        let skipped: Vec<u64> =
+            lines.as_array().expect("lines").iter().filter_map(|line| line["skipped"].as_u64()).collect();
         assert_eq!(skipped, [10, 79, 9]);
     }
 

@@ -34,21 +34,22 @@ pub(crate) async fn follow(app: Arc<App>, request: Request) -> Result<Answered> 
     let reading = read(Arc::clone(&app), session, wanted, sender, Arc::clone(&waiting));
     // The reading is part of the stream, so that it ends with it.
     let state = (receiver, Box::pin(reading), slot, waiting, false);
-    let events = stream::unfold(state, |(mut receiver, mut reading, slot, waiting, mut is_read)| async move {
-        let event: Option<Event> = loop {
-            if is_read {
-                break receiver.recv().await;
-            }
-            tokio::select! {
-                biased;
-                event = receiver.recv() => break event,
-                () = &mut reading => is_read = true,
-            }
-        };
-        let event = event?;
-        waiting.fetch_sub(size(&event).min(waiting.load(RELAXED)), RELAXED);
-        Some((event, (receiver, reading, slot, waiting, is_read)))
-    });
+    let events =
+        stream::unfold(state, |(mut receiver, mut reading, slot, waiting, mut is_read)| async move {
+            let event: Option<Event> = loop {
+                if is_read {
+                    break receiver.recv().await;
+                }
+                tokio::select! {
+                    biased;
+                    event = receiver.recv() => break event,
+                    () = &mut reading => is_read = true,
+                }
+            };
+            let event = event?;
+            waiting.fetch_sub(size(&event).min(waiting.load(RELAXED)), RELAXED);
+            Some((event, (receiver, reading, slot, waiting, is_read)))
+        });
     Ok(Answered::Events(events.boxed()))
 }
 
@@ -78,7 +79,13 @@ async fn logs_request(app: &App, session: &Session, request: &Request) -> Result
 }
 
 /// The object of a hook.
-async fn hook_object(app: &App, session: &Session, namespace: &str, name: &str, hook: &str) -> Result<ObjectId> {
+async fn hook_object(
+    app: &App,
+    session: &Session,
+    namespace: &str,
+    name: &str,
+    hook: &str,
+) -> Result<ObjectId> {
     let version = ops::get(session, namespace, name, &VersionRef::Current).await;
     let version = version.map_err(|error| app.failure(&error))?;
     let found = version.hooks.iter().find(|known| known.name == hook);
@@ -132,7 +139,8 @@ async fn read(
         Ok(unread) => {
             for (source, reason) in unread {
                 let problem = Failure::new(500, "other", reason).json();
-                let problem = json!({"pod": source.pod, "container": source.container, "error": problem["error"]});
+                let problem =
+                    json!({"pod": source.pod, "container": source.container, "error": problem["error"]});
                 let _ = sender.send(Event::new("problem", problem));
             }
         }

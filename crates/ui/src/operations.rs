@@ -19,6 +19,7 @@ use crate::error::{Failure, Result};
 use crate::json::{time, with_identity};
 use crate::plans::{Wanted, prepare, rehearsal, viewer_name};
 use crate::query;
+use crate::records::notes_of;
 use crate::releases::stream_slot;
 use crate::sign_in::random_text;
 
@@ -67,7 +68,8 @@ impl Operations {
     /// Refuses one more operation than may run, and two of one release.
     fn check(&self, context: &str, namespace: &str, name: &str) -> Result<()> {
         let all = self.all();
-        let running: Vec<&Arc<Operation>> = all.iter().filter(|operation| !operation.running.is_finished()).collect();
+        let running: Vec<&Arc<Operation>> =
+            all.iter().filter(|operation| !operation.running.is_finished()).collect();
         let is_same = |operation: &&&Arc<Operation>| {
             operation.kind != "rehearse"
                 && (operation.context.as_str(), operation.namespace.as_str(), operation.name.as_str())
@@ -88,7 +90,9 @@ impl Operations {
         let operation = Arc::new(operation);
         let mut all = self.all();
         while all.len() >= self.limits.operations {
-            let Some(oldest) = all.iter().position(|operation| operation.running.is_finished()) else { break };
+            let Some(oldest) = all.iter().position(|operation| operation.running.is_finished()) else {
+                break;
+            };
             all.remove(oldest);
         }
         all.push(Arc::clone(&operation));
@@ -157,7 +161,9 @@ enum Work {
 impl Work {
     async fn run(self, session: &Session, reporter: &mut dyn Reporter) -> pintle::Result<Value> {
         match self {
-            Work::Apply(saved) => apply_plan(session, &saved, reporter).await.map(|applied| applied_json(&applied)),
+            Work::Apply(saved) => {
+                apply_plan(session, &saved, reporter).await.map(|applied| applied_json(&applied))
+            }
             Work::Direct(request) => direct(session, *request, reporter).await,
             Work::Test(request) => test(session, &request, reporter).await,
             Work::Rehearse(request) => {
@@ -172,21 +178,27 @@ impl Work {
     }
 }
 
-async fn direct(session: &Session, request: PlanRequest, reporter: &mut dyn Reporter) -> pintle::Result<Value> {
+async fn direct(
+    session: &Session,
+    request: PlanRequest,
+    reporter: &mut dyn Reporter,
+) -> pintle::Result<Value> {
     let version = match &request {
         PlanRequest::Install(request) => ops::install(session, request, reporter).await?,
         PlanRequest::Upgrade(request) => ops::upgrade(session, request, reporter).await?.version,
         PlanRequest::Rollback(request) => ops::rollback(session, request, reporter).await?,
         PlanRequest::Uninstall(request) => {
-            let Some(gone) = ops::uninstall(session, request, reporter).await? else { return Ok(Value::Null) };
+            let Some(gone) = ops::uninstall(session, request, reporter).await? else {
+                return Ok(Value::Null);
+            };
             return Ok(json!({"revision": gone.version.number, "kept": kept(&gone.kept)}));
         }
     };
-    Ok(json!({"revision": version.number, "notes": version.info.notes, "kept": []}))
+    Ok(json!({"revision": version.number, "notes": notes_of(&version, false), "kept": []}))
 }
 
 fn applied_json(applied: &AppliedPlan) -> Value {
-    json!({"revision": applied.version.number, "notes": applied.version.info.notes, "kept": kept(&applied.kept)})
+    json!({"revision": applied.version.number, "notes": notes_of(&applied.version, false), "kept": kept(&applied.kept)})
 }
 
 fn kept(kept: &KeptObjects) -> Vec<String> {
@@ -195,14 +207,18 @@ fn kept(kept: &KeptObjects) -> Vec<String> {
     by_policy.chain(not_owned).collect()
 }
 
-async fn test(session: &Session, request: &TestRequest, reporter: &mut dyn Reporter) -> pintle::Result<Value> {
+async fn test(
+    session: &Session,
+    request: &TestRequest,
+    reporter: &mut dyn Reporter,
+) -> pintle::Result<Value> {
     let tested = ops::test(session, request, reporter).await?;
     if let Some(failure) = tested.failure {
         return Err(failure);
     }
-    let logs = tested.logs.iter().map(|log| {
-        json!({"pod": log.pod, "container": log.container, "log": String::from_utf8_lossy(&log.text)})
-    });
+    let logs = tested.logs.iter().map(
+        |log| json!({"pod": log.pod, "container": log.container, "log": String::from_utf8_lossy(&log.text)}),
+    );
     Ok(json!({"revision": tested.version.number, "tests": logs.collect::<Vec<Value>>()}))
 }
 
@@ -235,7 +251,13 @@ struct About {
 }
 
 /// Runs the work as a task of its own.
-fn run(app: &Arc<App>, request: &Request, session: &Session, about: About, work: Work) -> Result<Arc<Operation>> {
+fn run(
+    app: &Arc<App>,
+    request: &Request,
+    session: &Session,
+    about: About,
+    work: Work,
+) -> Result<Arc<Operation>> {
     app.operations.check(&about.context, &about.namespace, &about.name)?;
     let random = random_text().map_err(|error| Failure::new(500, "other", error.to_string()))?;
     let state = Arc::new(Mutex::new(State::default()));
@@ -358,7 +380,8 @@ fn find(app: &App, request: &Request) -> Result<Arc<Operation>> {
 }
 
 pub(crate) async fn list(app: Arc<App>, request: Request) -> Result<Answered> {
-    let operations: Vec<Value> = visible(&app, &request).iter().rev().map(|operation| operation.json()).collect();
+    let operations: Vec<Value> =
+        visible(&app, &request).iter().rev().map(|operation| operation.json()).collect();
     Ok(Answered::json(json!({"operations": operations})))
 }
 
@@ -375,7 +398,8 @@ pub(crate) async fn cancel(app: Arc<App>, request: Request) -> Result<Answered> 
 pub(crate) async fn events(app: Arc<App>, request: Request) -> Result<Answered> {
     let slot = stream_slot(&app)?;
     let operation = find(&app, &request)?;
-    let seen = request.last_event.map_or(0, |last| usize::try_from(last).unwrap_or(usize::MAX).saturating_add(1));
+    let seen =
+        request.last_event.map_or(0, |last| usize::try_from(last).unwrap_or(usize::MAX).saturating_add(1));
     let progress = operation.running.progress().enumerate().skip(seen);
     let events = progress.filter_map(|(index, progress)| async move {
         let mut event = progress_event(progress)?;
@@ -418,7 +442,10 @@ fn progress_event(progress: Progress) -> Option<Event> {
             let level = message.line.level.as_str().to_lowercase();
             let attributes: BTreeMap<&str, &str> =
                 message.line.attributes.iter().map(|(key, value)| (*key, value.as_str())).collect();
-            Event::new("message", json!({"level": level, "text": message.line.message, "attributes": attributes}))
+            Event::new(
+                "message",
+                json!({"level": level, "text": message.line.message, "attributes": attributes}),
+            )
         }
         Progress::Applied(applied) => {
             let change = match applied.change {

@@ -6,13 +6,15 @@ use std::time::{Duration, Instant};
 
 use pintle::chart::Chart;
 use pintle::ops::{
-    self, ChartInput, HIDDEN, InstallRequest, PlanRequest, Planned, PlannedChange, PlannedHook, PlannedObject, ReleasePlan,
-    RollbackRequest, SavedPlan, TemplateRequest, UninstallRequest, UpgradeRequest, ValuesPolicy, plan, restore_hidden,
+    self, ChartInput, HIDDEN, InstallRequest, PlanRequest, Planned, PlannedChange, PlannedHook,
+    PlannedObject, ReleasePlan, RollbackRequest, SavedPlan, TemplateRequest, UninstallRequest,
+    UpgradeRequest, ValuesPolicy, plan, restore_hidden,
 };
 use pintle::plan::ConflictPolicy;
 use pintle::release::{ChartSource, ReleaseVersion, VersionRef};
 use pintle::{
-    ChartRef, CrdPolicy, DeployOptions, LocatedChart, Message, MessageKind, Progress, Session, ValuesLayer, WaitStrategy,
+    ChartRef, CrdPolicy, DeployOptions, LocatedChart, Message, MessageKind, Progress, Session, ValuesLayer,
+    WaitStrategy,
 };
 use pintle_tree::{Map, Node};
 use serde_json::{Value, json};
@@ -24,9 +26,9 @@ use crate::command_line::command;
 use crate::error::{Failure, Result};
 use crate::json::{key, lease, node, time, with_identity};
 use crate::lines::LineBudget;
+use crate::query;
 use crate::records::{is_missing, yaml};
 use crate::sign_in::random_text;
-use crate::query;
 
 /// The longest time that an operation may wait for something.
 const MAX_TIMEOUT: u64 = 60 * 60;
@@ -101,7 +103,9 @@ impl Wanted {
         let operation = text("operation")?;
         if !OPERATIONS.contains(&operation.as_str()) {
             let known = OPERATIONS.join(", ");
-            return Err(Failure::input(format!("`{operation}` is no operation")).hint(format!("they are {known}")));
+            return Err(
+                Failure::input(format!("`{operation}` is no operation")).hint(format!("they are {known}"))
+            );
         }
         let (namespace, name) = (text("namespace")?, text("name")?);
         if namespace.is_empty() || name.is_empty() {
@@ -163,7 +167,9 @@ impl Wanted {
             ("" | "replace", Some(_)) => ValuesPolicy::Reset,
             ("reuse", Some(_)) => ValuesPolicy::Reuse,
             ("reset-then-reuse", Some(_)) => ValuesPolicy::ResetThenReuse,
-            (other, _) => return Err(Failure::input(format!("`{other}` is nothing to do with earlier values"))),
+            (other, _) => {
+                return Err(Failure::input(format!("`{other}` is nothing to do with earlier values")));
+            }
         })
     }
 
@@ -185,10 +191,9 @@ impl Wanted {
     }
 }
 
-/// The request of an operation, the version that it begins with, and the command that does the same.
+/// The request of an operation, and the command that does the same.
 pub(crate) struct Prepared {
     pub(crate) request: PlanRequest,
-    pub(crate) recorded: Option<ReleaseVersion>,
     pub(crate) command: String,
     values_file: String,
 }
@@ -203,7 +208,12 @@ async fn recorded(app: &App, session: &Session, wanted: &Wanted) -> Result<Optio
 }
 
 /// Turns what the page says into the request of the operation.
-pub(crate) async fn prepare(app: &App, request: &Request, session: &Session, wanted: &Wanted) -> Result<Prepared> {
+pub(crate) async fn prepare(
+    app: &App,
+    request: &Request,
+    session: &Session,
+    wanted: &Wanted,
+) -> Result<Prepared> {
     let context = app.context(request)?;
     let recorded = recorded(app, session, wanted).await?;
     let (name, namespace) = (wanted.name.as_str(), wanted.namespace.as_str());
@@ -262,7 +272,7 @@ pub(crate) async fn prepare(app: &App, request: &Request, session: &Session, wan
     words.extend(["--namespace".to_owned(), namespace.to_owned()]);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let command = command(app, &context, &words);
-    Ok(Prepared { request: plan_request, recorded, command, values_file })
+    Ok(Prepared { request: plan_request, command, values_file })
 }
 
 fn install_request(wanted: &Wanted, chart: ChartRef, values: Vec<ValuesLayer>) -> Result<InstallRequest> {
@@ -416,7 +426,8 @@ pub(crate) async fn rehearsal(
         (None, Some(earlier)) => vec![ValuesLayer::Tree(earlier.clone())],
         _ => values,
     };
-    let from = before.map(|version| ChartRef::Loaded { chart: Arc::new(version.chart.to_chart()), source: None });
+    let from =
+        before.map(|version| ChartRef::Loaded { chart: Arc::new(version.chart.to_chart()), source: None });
     Ok(pintle::rehearse::RehearseRequest {
         chart,
         from,
@@ -439,7 +450,8 @@ pub(crate) async fn make(app: Arc<App>, request: Request) -> Result<Answered> {
     let prepared = prepare(&app, &request, &session, &wanted).await?;
     let mut warnings = Vec::new();
     let mut reporter = |progress: Progress| {
-        if let Progress::Message(Message { line, kind: MessageKind::Helm | MessageKind::Additional }) = progress
+        if let Progress::Message(Message { line, kind: MessageKind::Helm | MessageKind::Additional }) =
+            progress
             && line.level >= pintle_tree::LogLevel::Warn
             && warnings.len() < MAX_WARNINGS
         {
@@ -487,7 +499,8 @@ async fn keep(
     }
     let lifetime = app.settings.limits.plan_lifetime;
     let seconds = i64::try_from(lifetime.as_secs()).unwrap_or(i64::MAX);
-    let saved = planned.save(session, &prepared.request, seconds).await.map_err(|error| app.failure(&error))?;
+    let saved =
+        planned.save(session, &prepared.request, seconds).await.map_err(|error| app.failure(&error))?;
     let random = random_text().map_err(|error| Failure::new(500, "other", error.to_string()))?;
     let id = format!("p-{}", &random[..32]);
     let expires = time(Some(saved.expires));
@@ -507,7 +520,8 @@ pub(crate) fn viewer_name(request: &Request) -> String {
 }
 
 fn shown(app: &App, plan: &ReleasePlan, warnings: &[String]) -> Value {
-    let mut counts: BTreeMap<&str, usize> = ops::PlannedAction::ALL.iter().map(|action| (action.name(), 0)).collect();
+    let mut counts: BTreeMap<&str, usize> =
+        ops::PlannedAction::ALL.iter().map(|action| (action.name(), 0)).collect();
     for object in &plan.objects {
         *counts.entry(object.action.name()).or_default() += 1;
     }

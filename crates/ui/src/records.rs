@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use pintle::chart::metadata::Metadata;
 use pintle::objects::Object;
-use pintle::ops::{
-    self, DeriveRequest, Explanation, HiddenTexts, hide_lines, history, recorded_documents,
-};
+use pintle::ops::{self, DeriveRequest, Explanation, HiddenTexts, hide_lines, history, recorded_documents};
 use pintle::release::{ChartSource, ReleaseVersion, Summary, VersionRef};
 use pintle::values::schema::SchemaFormat;
 use pintle::{ChartRef, Error, Session, Silent};
@@ -80,7 +78,7 @@ pub(crate) async fn detail(app: Arc<App>, request: Request) -> Result<Answered> 
     let metadata = &version.chart.metadata;
     let more = json!({
         "firstDeployed": time(version.info.first_deployed),
-        "notes": version.info.notes,
+        "notes": notes_of(&version, false),
         "applyMethod": version.apply_method,
         "labels": version.labels,
         "source": ChartSource::of(&version.chart).as_ref().map(json::source),
@@ -105,9 +103,10 @@ pub(crate) fn chart_metadata(metadata: &Metadata) -> Value {
     let dependencies = metadata.dependencies.iter().map(|dependency| {
         json!({"name": dependency.name, "version": dependency.version, "repository": dependency.repository})
     });
-    let maintainers = metadata.maintainers.iter().map(|maintainer| {
-        json!({"name": maintainer.name, "email": maintainer.email, "url": maintainer.url})
-    });
+    let maintainers = metadata
+        .maintainers
+        .iter()
+        .map(|maintainer| json!({"name": maintainer.name, "email": maintainer.email, "url": maintainer.url}));
     json!({
         "name": metadata.name,
         "version": metadata.version,
@@ -242,7 +241,16 @@ fn namespace_of(id: &pintle::objects::ObjectId, namespace: &str) -> String {
 pub(crate) async fn notes(app: Arc<App>, request: Request) -> Result<Answered> {
     let session = app.session(&request).await?;
     let version = load(&app, &session, &request).await?;
-    Ok(Answered::json(json!({"notes": version.info.notes})))
+    let reveal = reveals(&app, &request, request.part(0)).await?;
+    Ok(Answered::json(json!({"notes": notes_of(&version, reveal)})))
+}
+
+/// The notes of a version. Many print passwords.
+pub(crate) fn notes_of(version: &ReleaseVersion, reveal: bool) -> String {
+    match reveal {
+        true => version.info.notes.clone(),
+        false => HiddenTexts::of(version).hide_in_text(&version.info.notes),
+    }
 }
 
 pub(crate) async fn images(app: Arc<App>, request: Request) -> Result<Answered> {
@@ -261,8 +269,10 @@ pub(crate) async fn images(app: Arc<App>, request: Request) -> Result<Answered> 
         });
     }
     let images = uses.into_iter().map(|(image, uses)| match ops::full_name(&image) {
-        Ok((reference, name)) => json!({"image": image, "full": name.to_string(), "registry": reference.registry(),
-            "digest": digest_of(&image), "uses": uses, "problem": null}),
+        Ok((reference, name)) => {
+            json!({"image": image, "full": name.to_string(), "registry": reference.registry(),
+            "digest": digest_of(&image), "uses": uses, "problem": null})
+        }
         Err(error) => json!({"image": image, "full": null, "registry": null, "digest": null, "uses": uses,
             "problem": error.to_string()}),
     });
@@ -316,7 +326,9 @@ pub(crate) async fn schema(app: Arc<App>, request: Request) -> Result<Answered> 
             }
         }
     };
-    Ok(Answered::json(json!({"schema": schema, "derived": derived, "defaults": defaults, "problem": problem})))
+    Ok(Answered::json(
+        json!({"schema": schema, "derived": derived, "defaults": defaults, "problem": problem}),
+    ))
 }
 
 /// Whether an error says that there is no release.

@@ -9,7 +9,9 @@ use crate::answer::Request;
 use crate::app::{Answering, App};
 use crate::error::{Failure, Result};
 use crate::query::decoded;
-use crate::{access, charts, compare, explain, logs, objects, operations, plans, records, releases, requests};
+use crate::{
+    access, charts, compare, explain, logs, objects, operations, plans, records, releases, requests,
+};
 
 /// A handler of requests.
 pub(crate) type Handler = fn(Arc<App>, Request) -> Answering;

@@ -64,7 +64,9 @@ async fn ask(cluster: &Cluster, question: &AccessQuestion) -> Result<AccessAnswe
         Err(error) if error.is_transport() => return Err(error.into()),
         Err(_) => return Ok(unasked()),
     };
-    let Some(allowed) = answer.at(&["status", "allowed"]).and_then(Node::as_bool) else { return Ok(unasked()) };
+    let Some(allowed) = answer.at(&["status", "allowed"]).and_then(Node::as_bool) else {
+        return Ok(unasked());
+    };
     Ok(AccessAnswer { allowed, reason: answer.text(&["status", "reason"]).to_owned() })
 }
 

@@ -60,7 +60,8 @@ fn pair(before: Option<&Object>, after: Option<&Object>, reveal: bool) -> Compar
     if !reveal {
         (old, new) = redacted_pair(&id.kind, old, new);
     }
-    let fields = |text: &Option<Vec<u8>>| -> Option<Map<Node>> { pintle_yaml::read_map(text.as_deref()?).ok() };
+    let fields =
+        |text: &Option<Vec<u8>>| -> Option<Map<Node>> { pintle_yaml::read_map(text.as_deref()?).ok() };
     let changes = match (fields(&old), fields(&new)) {
         (Some(old), Some(new)) => changes_of(&old, &new),
         _ => Vec::new(),

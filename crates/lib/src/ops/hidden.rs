@@ -73,7 +73,8 @@ impl HiddenTexts {
         let key = path.last_key().map(|key| key.to_str_lossy().to_lowercase()).unwrap_or_default();
         let letters: String = key.chars().filter(char::is_ascii_alphanumeric).collect();
         // A name of a Secret is none.
-        let names_one = ["name", "existingsecret", "secretref", "key"].iter().any(|end| letters.ends_with(end));
+        let names_one =
+            ["name", "existingsecret", "secretref", "key"].iter().any(|end| letters.ends_with(end));
         let is_named = matches!(value, Node::Str(_))
             && !names_one
             && SECRET_WORDS.iter().any(|word| letters.contains(word));
@@ -211,7 +212,9 @@ pub fn hide_object(object: &mut Object) -> usize {
 /// Hides the data of Secrets in the text of an object, line by line, so that lines keep their numbers. What is not laid out as usual
 /// is hidden as a whole. Returns how many lines are hidden.
 pub fn hide_lines(text: &str) -> (String, usize) {
-    if !text.contains("Secret") || Object::read_readable(text.as_bytes()).iter().all(|object| !has_secrets(object)) {
+    if !text.contains("Secret")
+        || Object::read_readable(text.as_bytes()).iter().all(|object| !has_secrets(object))
+    {
         return (text.to_owned(), 0);
     }
     let mut lines = Vec::new();
@@ -249,7 +252,9 @@ fn is_block_secret(text: &str) -> bool {
         line.trim().is_empty()
             || line.starts_with([' ', '#'])
             || *line == "---"
-            || line.split_once(':').is_some_and(|(key, _)| key.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+            || line
+                .split_once(':')
+                .is_some_and(|(key, _)| key.bytes().all(|byte| byte.is_ascii_alphanumeric()))
     };
     let has_copy = text.contains("last-applied-configuration");
     let is_secret = text.contains("\nkind: Secret") || text.starts_with("kind: Secret");
@@ -260,9 +265,13 @@ fn is_block_secret(text: &str) -> bool {
 fn hidden_entry(line: &str) -> String {
     let indent: String = line.chars().take_while(|first| *first == ' ').collect();
     let rest = &line[indent.len()..];
-    let is_key = |key: &str| !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-\"'".contains(&byte));
+    let is_key = |key: &str| {
+        !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-\"'".contains(&byte))
+    };
     match rest.split_once(':') {
-        Some((key, value)) if indent.len() <= 4 && is_key(key) && (value.is_empty() || value.starts_with(' ')) => {
+        Some((key, value))
+            if indent.len() <= 4 && is_key(key) && (value.is_empty() || value.starts_with(' ')) =>
+        {
             format!("{indent}{key}: {HIDDEN}")
         }
         _ => format!("{indent}{HIDDEN}"),
@@ -285,7 +294,9 @@ mod tests {
 
     #[test]
     fn values_that_secrets_consist_of_are_hidden_and_come_back() {
-        let recorded = values("auth: {pw: hunter2-long, user: app, existingSecret: mine}\nlist: [{token: abcdef}]\nport: 5432");
+        let recorded = values(
+            "auth: {pw: hunter2-long, user: app, existingSecret: mine}\nlist: [{token: abcdef}]\nport: 5432",
+        );
         let mut shown = recorded.clone();
         let hidden = HiddenTexts::of(&version()).hide(&mut shown);
         let hidden: Vec<String> = hidden.iter().map(ToString::to_string).collect();

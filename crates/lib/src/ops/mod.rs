@@ -25,9 +25,9 @@ mod explain;
 #[cfg(feature = "cluster")]
 mod get;
 #[cfg(feature = "cluster")]
-mod history;
-#[cfg(feature = "cluster")]
 mod hidden;
+#[cfg(feature = "cluster")]
+mod history;
 mod hook_plan;
 #[cfg(all(feature = "images", feature = "registry"))]
 mod image_copy;
@@ -123,14 +123,15 @@ pub use drift::{
 #[cfg(feature = "cluster")]
 pub use explain::explain_release;
 pub use explain::{
-    ExplainedCondition, ExplainedDocument, ExplainedLine, ExplainedValue, Explanation, RenderedLine, ValueReader, explain_chart,
+    ExplainedCondition, ExplainedDocument, ExplainedLine, ExplainedValue, Explanation, RenderedLine,
+    ValueReader, explain_chart,
 };
 #[cfg(feature = "cluster")]
 pub use get::{computed_values, exists, get};
 #[cfg(feature = "cluster")]
-pub use history::{history, versions};
-#[cfg(feature = "cluster")]
 pub use hidden::{HIDDEN, HiddenTexts, hide_lines, hide_object, restore_hidden};
+#[cfg(feature = "cluster")]
+pub use history::{history, versions};
 pub use hook_plan::{PlannedHook, plan_hooks, planned_hooks};
 #[cfg(all(feature = "images", feature = "registry"))]
 pub use image_copy::{CopyDestination, CopyImagesRequest, CopyPlan, full_name, plan_image_copy};

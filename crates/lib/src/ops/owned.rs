@@ -33,7 +33,9 @@ pub struct OwnedObject {
 pub async fn owned_objects(session: &Session, objects: &[ObjectStatus]) -> Vec<Vec<OwnedObject>> {
     let namespaces: BTreeSet<&str> = objects
         .iter()
-        .filter(|object| matches!(object.id.group.as_str(), "apps" | "batch") || !is_built_in(&object.id.group))
+        .filter(|object| {
+            matches!(object.id.group.as_str(), "apps" | "batch") || !is_built_in(&object.id.group)
+        })
         .map(|object| object.id.namespace.as_str())
         .filter(|namespace| !namespace.is_empty())
         .collect();

@@ -31,8 +31,8 @@ use crate::{Reporter, Result, Session};
 pub use apply::{AppliedPlan, apply_plan};
 pub use saved::{PlanFile, PlanKey, SavedPlan};
 pub use sensitive::SensitivePath;
-pub(super) use trial::changes_of_maps as changes_of;
 pub use stale::Moved;
+pub(super) use trial::changes_of_maps as changes_of;
 
 /// The operation of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
