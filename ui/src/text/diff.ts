@@ -7,7 +7,7 @@ export type Line =
   | { kind: "added"; after: number; text: string };
 
 /** Edits that are searched for; the work grows with its square. */
-const LIMIT = 1500;
+const LIMIT = 1000;
 
 export function lines(text: string): string[] {
   if (text === "") return [];

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { recolour } from "../../src/parts/editor.tsx";
 import { highlight, tokens, START } from "../../src/text/yaml.ts";
 
 const kinds = (line: string) => tokens(line, START)[0].filter((token) => token.kind !== "text").map((token) => `${token.kind} ${token.text}`);
@@ -24,5 +25,12 @@ test("the lines of a block are text until it ends", () => {
 test("no character is lost, whatever the line is", () => {
   for (const line of ["", "   ", "{a: [1, 'b', \"c\"], d: e}", "- - - x", ": :", "'open", "a: 'it''s' # c", "\u0000<script>", "x".repeat(5000), "a: *b", "? k", "- {", "]", ", ,"]) {
     assert.equal(tokens(line, START)[0].map((token) => token.text).join(""), line);
+  }
+});
+
+test("lines that are typed between others are coloured as in a new text", () => {
+  const before = "a: 1\nb: |\n  text: x\nc: 2\nd: 3";
+  for (const after of ["a: 1\nnew: 0\nb: |\n  text: x\nc: 2\nd: 3", "a: 1\n  text: x\nc: 2\nd: 3", "", "b: |\n  a: 1\nc: 2", before + "\n"]) {
+    assert.deepEqual(recolour(recolour([], before), after).map((line) => line.tokens), highlight(after));
   }
 });
