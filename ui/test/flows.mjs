@@ -46,7 +46,7 @@ export async function flows({ browser, test, visit, settled, axe, hostile, link,
     const marks = page.locator(".diff .added mark");
     await marks.first().waitFor();
     assert.ok((await marks.allTextContents()).includes("3"));
-    await page.getByLabel("To").selectOption("live");
+    await page.getByRole("combobox", { name: /^To/ }).selectOption("live");
     await page.getByRole("heading", { name: "Nothing has drifted" }).waitFor();
     await axe(page, "comparison");
   });

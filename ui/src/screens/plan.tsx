@@ -49,8 +49,8 @@ export const ACTIONS: { [action: string]: [string, string, string] } = {
   unchanged: ["=", "off", "Unchanged"],
 };
 
-export function splitView(): boolean {
-  return stored("diff") !== "unified" && innerWidth > 1100;
+export function splitView(width = 1100): boolean {
+  return stored("diff") !== "unified" && innerWidth > width;
 }
 
 export function PlanView({ of, planning, chartNeeded }: { of: Plan | undefined; planning: Planning; chartNeeded?: (error: ApiError) => preact.ComponentChildren }) {
@@ -165,7 +165,7 @@ function Warnings({ of }: { of: Plan }) {
 }
 
 function Changes({ of }: { of: Plan }) {
-  const [split, setSplit] = useState(splitView());
+  const [split, setSplit] = useState(splitView(1500));
   const [all, setAll] = useState(false);
   const shown = of.objects.filter((object) => all || object.action !== "unchanged");
   const quiet = of.objects.length - of.objects.filter((object) => object.action !== "unchanged").length;
