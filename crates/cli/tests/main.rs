@@ -72,6 +72,7 @@ mod support;
 mod template;
 mod test;
 mod undone;
+mod ui;
 mod uninstall;
 mod unittest;
 mod upgrade;
