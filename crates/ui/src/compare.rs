@@ -19,6 +19,9 @@ use crate::records::{blocking, load_at, notes_of, version_of, yaml};
 /// The most equal lines around lines that differ.
 const MAX_CONTEXT: u64 = 1000;
 
+/// The most fields of an object that are listed; its lines have all of them.
+pub(crate) const MAX_FIELDS: usize = 1000;
+
 /// What of a comparison is shown.
 struct Shown {
     reveal: bool,
@@ -104,7 +107,7 @@ fn word(object: &ComparedObject) -> &'static str {
 
 fn object(compared: &ComparedObject, shown: &Shown, budget: &mut LineBudget) -> Value {
     let text = |side: &Option<String>| side.clone().unwrap_or_default();
-    let fields = compared.changes.iter().map(|change| {
+    let fields = compared.changes.iter().take(MAX_FIELDS).map(|change| {
         json!({"path": change.path, "before": change.before.as_ref().map(node),
             "after": change.after.as_ref().map(node), "managers": [], "noise": is_noise(&change.path)})
     });
