@@ -36,7 +36,8 @@ impl View {
     fn get(&self, path: &str, cookie: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).expect("it listens");
         let host = &self.address;
-        let head = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nCookie: {cookie}\r\nConnection: close\r\n\r\n");
+        let head =
+            format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nCookie: {cookie}\r\nConnection: close\r\n\r\n");
         stream.write_all(head.as_bytes()).expect("it reads");
         let mut text = Vec::new();
         let _ = stream.read_to_end(&mut text);

@@ -82,7 +82,8 @@ fn versions(before: &ReleaseVersion, after: &ReleaseVersion, shown: &Shown) -> p
         answer["values"] = json!({"lines": budget.lines(&old, &new)});
     }
     if shown.what.contains("notes") {
-        answer["notes"] = json!({"lines": budget.lines(&notes_of(before, shown.reveal), &notes_of(after, shown.reveal))});
+        answer["notes"] =
+            json!({"lines": budget.lines(&notes_of(before, shown.reveal), &notes_of(after, shown.reveal))});
     }
     answer["truncated"] = budget.is_exceeded.into();
     Ok(answer)

@@ -24,17 +24,15 @@ fn refused(code: u16, reason: &str) -> http::Response<Body> {
     let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": code,
         "reason": reason, "message": format!("{reason} for this test")});
     let body = Full::from(status.to_string()).map_err(|never| match never {}).boxed_unsync();
-    http::Response::builder()
-        .status(code)
-        .header("content-type", "application/json")
-        .body(body)
-        .unwrap()
+    http::Response::builder().status(code).header("content-type", "application/json").body(body).unwrap()
 }
 
 /// A list over all namespaces of something that has namespaces.
 fn is_cluster_wide(path: &str) -> bool {
     !path.contains("/namespaces/")
-        && (path.ends_with("/secrets") || path.ends_with("/releases") || path.ends_with("/releaseversions")
+        && (path.ends_with("/secrets")
+            || path.ends_with("/releases")
+            || path.ends_with("/releaseversions")
             || path.ends_with("/namespaces"))
 }
 
@@ -116,8 +114,11 @@ async fn huge_manifests_and_comparisons_are_cut_and_said_so() {
     let server = Running::of(session(&fault).await, |settings| settings.limits.diff_lines = 1000).await;
     let manifest = |word: &str, bytes: usize| {
         let line = format!("  {word}: {}\n", "x".repeat(60));
-        let data: String = (0..bytes / line.len()).map(|at| line.replacen(word, &format!("{word}{at}"), 1)).collect();
-        format!("---\n# Source: web/templates/a.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n{data}")
+        let data: String =
+            (0..bytes / line.len()).map(|at| line.replacen(word, &format!("{word}{at}"), 1)).collect();
+        format!(
+            "---\n# Source: web/templates/a.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n{data}"
+        )
     };
     let store = pintle::release::MemoryStore::new();
     for (number, word, bytes) in [(1, "a", 200_000), (2, "b", 20 << 20)] {
