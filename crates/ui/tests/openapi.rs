@@ -33,3 +33,18 @@ fn every_route_is_documented_and_nothing_else() {
     let unknown: Vec<_> = documented.difference(&routes).collect();
     assert!(missing.is_empty() && unknown.is_empty(), "not documented: {missing:?}; no routes: {unknown:?}");
 }
+
+#[test]
+fn the_reference_names_every_route() {
+    let document: Value = serde_json::from_str(pintle_ui::OPENAPI).unwrap();
+    let reference = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/ui.md");
+    let reference = std::fs::read_to_string(reference).unwrap();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            let write = if operation["x-needs-write"] == true { "*write*" } else { "" };
+            let summary = operation["summary"].as_str().unwrap();
+            let row = format!("| `{} {path}` | {write} | {summary} |", method.to_uppercase());
+            assert!(reference.contains(&row), "{row}");
+        }
+    }
+}
