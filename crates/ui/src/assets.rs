@@ -13,9 +13,10 @@ type Asset = (&'static str, &'static str, &'static [u8]);
 
 static INDEX: Asset = ("/", "text/html; charset=utf-8", include_bytes!("../assets/index.html").as_slice());
 
-static ASSETS: [Asset; 2] = [
+static ASSETS: [Asset; 3] = [
     ("/assets/app.js", "text/javascript; charset=utf-8", include_bytes!("../assets/app.js").as_slice()),
     ("/assets/app.css", "text/css; charset=utf-8", include_bytes!("../assets/app.css").as_slice()),
+    ("/assets/icon.svg", "image/svg+xml", include_bytes!("../assets/icon.svg").as_slice()),
 ];
 
 /// The file of a path. Every path that is neither one of the interface nor one of a file is a view of the page.

@@ -19,6 +19,9 @@ use crate::records::{blocking, load_at, notes_of, version_of, yaml};
 /// The most equal lines around lines that differ.
 const MAX_CONTEXT: u64 = 1000;
 
+/// The most fields of an object that are listed; its lines have all of them.
+pub(crate) const MAX_FIELDS: usize = 1000;
+
 /// What of a comparison is shown.
 struct Shown {
     reveal: bool,
@@ -79,7 +82,8 @@ fn versions(before: &ReleaseVersion, after: &ReleaseVersion, shown: &Shown) -> p
         answer["values"] = json!({"lines": budget.lines(&old, &new)});
     }
     if shown.what.contains("notes") {
-        answer["notes"] = json!({"lines": budget.lines(&notes_of(before, shown.reveal), &notes_of(after, shown.reveal))});
+        answer["notes"] =
+            json!({"lines": budget.lines(&notes_of(before, shown.reveal), &notes_of(after, shown.reveal))});
     }
     answer["truncated"] = budget.is_exceeded.into();
     Ok(answer)
@@ -104,7 +108,7 @@ fn word(object: &ComparedObject) -> &'static str {
 
 fn object(compared: &ComparedObject, shown: &Shown, budget: &mut LineBudget) -> Value {
     let text = |side: &Option<String>| side.clone().unwrap_or_default();
-    let fields = compared.changes.iter().map(|change| {
+    let fields = compared.changes.iter().take(MAX_FIELDS).map(|change| {
         json!({"path": change.path, "before": change.before.as_ref().map(node),
             "after": change.after.as_ref().map(node), "managers": [], "noise": is_noise(&change.path)})
     });

@@ -23,6 +23,7 @@ use crate::answer::{Answered, Request};
 use crate::app::{App, Recent};
 use crate::charts::{GivenChart, given};
 use crate::command_line::command;
+use crate::compare::MAX_FIELDS;
 use crate::error::{Failure, Result};
 use crate::json::{key, lease, node, time, with_identity};
 use crate::lines::LineBudget;
@@ -558,7 +559,7 @@ fn object(planned: &PlannedObject, budget: &mut LineBudget) -> Value {
             json!({"path": change.path, "before": change.before.as_ref().map(node),
                 "after": change.after.as_ref().map(node)})
         };
-        changes.iter().map(change).collect()
+        changes.iter().take(MAX_FIELDS).map(change).collect()
     };
     let conflicts = |found: &[pintle::plan::FieldConflict]| -> Vec<Value> {
         found.iter().map(|conflict| json!({"field": conflict.field, "manager": conflict.manager})).collect()

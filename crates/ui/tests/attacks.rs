@@ -26,7 +26,11 @@ async fn a_page_of_another_site_gets_nothing_though_the_browser_sends_the_cookie
                 ("Content-Type", "application/json"),
             ];
             let answer = server.send(method, path, &headers, "{}").await;
-            assert_eq!((answer.status, answer.kind().as_str()), (403, "cross-site"), "{method} {path} {site}");
+            assert_eq!(
+                (answer.status, answer.kind().as_str()),
+                (403, "cross-site"),
+                "{method} {path} {site}"
+            );
             assert_eq!(answer.header("access-control-allow-origin"), None);
         }
     }
@@ -61,26 +65,54 @@ async fn forms_images_frames_and_web_sockets_reach_nothing() {
     let cookie = ("Cookie", server.cookie.as_str());
     let own = format!("http://{}", server.host());
     for kind in ["application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain"] {
-        let form = [cookie, ("Content-Type", kind), ("Origin", "https://evil.example"), ("Sec-Fetch-Site", "cross-site"),
-            ("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "document")];
+        let form = [
+            cookie,
+            ("Content-Type", kind),
+            ("Origin", "https://evil.example"),
+            ("Sec-Fetch-Site", "cross-site"),
+            ("Sec-Fetch-Mode", "navigate"),
+            ("Sec-Fetch-Dest", "document"),
+        ];
         let answer = server.send("POST", "/api/v1/operations", &form, "operation=uninstall").await;
         assert_eq!((answer.status, answer.kind().as_str()), (403, "cross-site"));
         // Even from our own origin such a body is no request.
-        let form = [cookie, ("Content-Type", kind), ("Origin", own.as_str()), ("Sec-Fetch-Site", "same-origin")];
+        let form =
+            [cookie, ("Content-Type", kind), ("Origin", own.as_str()), ("Sec-Fetch-Site", "same-origin")];
         let answer = server.send("POST", "/api/v1/operations", &form, "{}").await;
         assert_eq!(answer.status, 415);
     }
-    let image = [cookie, ("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "no-cors"), ("Sec-Fetch-Dest", "image")];
+    let image = [
+        cookie,
+        ("Sec-Fetch-Site", "cross-site"),
+        ("Sec-Fetch-Mode", "no-cors"),
+        ("Sec-Fetch-Dest", "image"),
+    ];
     assert_eq!(server.send("GET", "/api/v1/releases", &image, "").await.status, 403);
     assert_eq!(server.send("GET", "/assets/app.js", &image, "").await.status, 403);
-    let frame = [cookie, ("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "iframe")];
+    let frame = [
+        cookie,
+        ("Sec-Fetch-Site", "cross-site"),
+        ("Sec-Fetch-Mode", "navigate"),
+        ("Sec-Fetch-Dest", "iframe"),
+    ];
     assert_eq!(server.send("GET", "/", &frame, "").await.status, 403);
     // A link leads to the page, and never to data.
-    let link = [cookie, ("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "document")];
+    let link = [
+        cookie,
+        ("Sec-Fetch-Site", "cross-site"),
+        ("Sec-Fetch-Mode", "navigate"),
+        ("Sec-Fetch-Dest", "document"),
+    ];
     assert_eq!(server.send("GET", "/releases/shop/web", &link, "").await.status, 200);
     assert_eq!(server.send("GET", "/api/v1/releases", &link, "").await.status, 403);
-    let socket = [cookie, ("Upgrade", "websocket"), ("Connection", "Upgrade"), ("Sec-WebSocket-Version", "13"),
-        ("Sec-WebSocket-Key", "AAAAAAAAAAAAAAAAAAAAAA=="), ("Origin", own.as_str())];
+    let socket = [
+        cookie,
+        ("Upgrade", "websocket"),
+        ("Connection", "Upgrade"),
+        ("Sec-WebSocket-Version", "13"),
+        ("Sec-WebSocket-Key", "AAAAAAAAAAAAAAAAAAAAAA=="),
+        ("Origin", own.as_str()),
+    ];
     assert_eq!(server.send("GET", "/api/v1/releases/watch", &socket, "").await.status, 400);
     server.stop().await;
 }
@@ -90,9 +122,16 @@ async fn a_name_that_was_rebound_to_this_machine_is_refused() {
     let server = Running::with(|settings| settings.hosts.push("ui.example.com".to_owned())).await;
     let port = server.address.port();
     let cookie = ("Cookie", server.cookie.as_str());
-    for host in ["evil.example", &format!("evil.example:{port}"), &format!("127.0.0.1.evil.example:{port}"), "127.0.0.1:1",
-        "localhost", "", "127.0.0.1:0x50", "ui.example.com.evil.example"]
-    {
+    for host in [
+        "evil.example",
+        &format!("evil.example:{port}"),
+        &format!("127.0.0.1.evil.example:{port}"),
+        "127.0.0.1:1",
+        "localhost",
+        "",
+        "127.0.0.1:0x50",
+        "ui.example.com.evil.example",
+    ] {
         let answer = server.send("GET", "/api/v1/releases", &[cookie, ("Host", host)], "").await;
         assert_eq!((answer.status, answer.kind().as_str()), (403, "wrong-host"), "{host:?}");
         let answer = server.send("GET", &format!("/?t={}", server.token), &[("Host", host)], "").await;
@@ -101,7 +140,11 @@ async fn a_name_that_was_rebound_to_this_machine_is_refused() {
     let twice = [cookie, ("Host", "evil.example"), ("Host", &server.host())];
     assert_eq!(server.send("GET", "/api/v1/releases", &twice, "").await.status, 403);
     for host in [format!("localhost:{port}"), format!("[::1]:{port}"), "ui.example.com".to_owned()] {
-        assert_eq!(server.send("GET", "/api/v1/session", &[cookie, ("Host", &host)], "").await.status, 200, "{host}");
+        assert_eq!(
+            server.send("GET", "/api/v1/session", &[cookie, ("Host", &host)], "").await.status,
+            200,
+            "{host}"
+        );
     }
     server.stop().await;
 }
@@ -160,7 +203,9 @@ async fn every_answer_has_the_headers_that_keep_pages_apart() {
     for path in ["/", "/assets/app.js", "/api/v1/session", "/api/v1/none", "/assets/none"] {
         let answer = server.page("GET", path, &Value::Null).await;
         let policy = answer.header("content-security-policy").unwrap();
-        for part in ["default-src 'none'", "frame-ancestors 'none'", "script-src 'self';", "style-src 'self';"] {
+        for part in
+            ["default-src 'none'", "frame-ancestors 'none'", "script-src 'self';", "style-src 'self';"]
+        {
             assert!(policy.contains(part), "{path}: {policy}");
         }
         assert!(!policy.contains("unsafe"), "{policy}");
@@ -204,8 +249,14 @@ async fn a_server_without_write_changes_nothing() {
     let writes: Vec<_> = pintle_ui::routes().filter(|(_, _, writes)| *writes).collect();
     assert!(writes.len() >= 5);
     for (method, path, _) in writes {
-        let answer = server.page(method, &path.replace("{}", "x"), &json!({"operation": "uninstall", "namespace": "shop",
-            "name": "web"})).await;
+        let answer = server
+            .page(
+                method,
+                &path.replace("{}", "x"),
+                &json!({"operation": "uninstall", "namespace": "shop",
+            "name": "web"}),
+            )
+            .await;
         assert_eq!((answer.status, answer.kind().as_str()), (403, "read-only"), "{method} {path}");
     }
     let permissions = server.get("/api/v1/permissions?namespace=shop").await;
@@ -240,7 +291,8 @@ async fn tokens_sign_users_in_who_may_not_use_the_disk_or_the_network_of_the_ser
     })
     .await;
     let own = format!("http://{}", server.host());
-    let headers = [("Content-Type", "application/json"), ("Origin", own.as_str()), ("Sec-Fetch-Site", "same-origin")];
+    let headers =
+        [("Content-Type", "application/json"), ("Origin", own.as_str()), ("Sec-Fetch-Site", "same-origin")];
     let wrong = server.send("POST", "/api/v1/login", &headers, "{\"token\":\"wrong\"}").await;
     assert!(wrong.status == 401 && wrong.header("set-cookie").is_none());
     let right = server.send("POST", "/api/v1/login", &headers, &json!({"token": token}).to_string()).await;
@@ -249,9 +301,12 @@ async fn tokens_sign_users_in_who_may_not_use_the_disk_or_the_network_of_the_ser
     assert_eq!(server.get("/api/v1/session").await["user"], "anna");
     let bearer = format!("Bearer {token}");
     assert_eq!(server.send("GET", "/api/v1/session", &[("Authorization", &bearer)], "").await.status, 200);
-    for chart in [json!({"path": "/etc"}), json!({"reference": "oci://127.0.0.1:1/x"}), json!({"reference": "../x"}),
-        json!({"reference": "x", "repository": "http://127.0.0.1:1"})]
-    {
+    for chart in [
+        json!({"path": "/etc"}),
+        json!({"reference": "oci://127.0.0.1:1/x"}),
+        json!({"reference": "../x"}),
+        json!({"reference": "x", "repository": "http://127.0.0.1:1"}),
+    ] {
         let body = json!({"operation": "install", "namespace": "a", "name": "b", "chart": chart});
         let answer = server.post("/api/v1/plans", &body).await;
         assert!(matches!(answer.status, 400 | 403), "{chart}: {} {}", answer.status, answer.body);
@@ -261,13 +316,18 @@ async fn tokens_sign_users_in_who_may_not_use_the_disk_or_the_network_of_the_ser
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_proxy_names_the_user_and_without_it_nobody_is_signed_in() {
-    let server =
-        Running::with(|settings| settings.authentication = Authentication::Header("X-Forwarded-User".to_owned())).await;
+    let server = Running::with(|settings| {
+        settings.authentication = Authentication::Header("X-Forwarded-User".to_owned())
+    })
+    .await;
     let user = ("X-Forwarded-User", "anna");
     let answer = server.send("GET", "/api/v1/session", &[user], "").await;
     assert_eq!((answer.status, &answer.json()["user"]), (200, &json!("anna")));
     assert_eq!(server.send("GET", "/api/v1/session", &[], "").await.status, 401);
-    assert_eq!(server.send("GET", "/api/v1/session", &[user, ("X-Forwarded-User", "root")], "").await.status, 401);
+    assert_eq!(
+        server.send("GET", "/api/v1/session", &[user, ("X-Forwarded-User", "root")], "").await.status,
+        401
+    );
     server.stop().await;
 }
 
@@ -280,7 +340,8 @@ async fn bodies_streams_and_nonsense_are_limited() {
     .await;
     let large = server.post("/api/v1/plans", &json!({"values": "x".repeat(2000)})).await;
     assert_eq!((large.status, large.kind().as_str()), (413, "too-large"));
-    let deep: Value = serde_json::from_str(&format!("{{\"a\":{}{}}}", "[".repeat(80), "]".repeat(80))).unwrap();
+    let deep: Value =
+        serde_json::from_str(&format!("{{\"a\":{}{}}}", "[".repeat(80), "]".repeat(80))).unwrap();
     assert_eq!(server.post("/api/v1/plans", &deep).await.status, 400);
     for body in [json!({"operation": "format"}), json!({"operation": 3}), json!({"operation": "upgrade"})] {
         assert_eq!(server.post("/api/v1/plans", &body).await.status, 400, "{body}");
@@ -289,9 +350,14 @@ async fn bodies_streams_and_nonsense_are_limited() {
     first.until("synced").await;
     let second = server.page("GET", "/api/v1/releases/watch", &Value::Null).await;
     assert_eq!((second.status, second.kind().as_str()), (429, "too-many"));
-    for path in ["/api/v1/releases?limit=x", "/api/v1/releases?status=none", "/api/v1/releases?selector=!!",
-        "/api/v1/releases/a/b?revision=x", "/api/v1/releases/a/B", "/api/v1/releases/a/b/object?key=x"]
-    {
+    for path in [
+        "/api/v1/releases?limit=x",
+        "/api/v1/releases?status=none",
+        "/api/v1/releases?selector=!!",
+        "/api/v1/releases/a/b?revision=x",
+        "/api/v1/releases/a/B",
+        "/api/v1/releases/a/b/object?key=x",
+    ] {
         let answer = server.page("GET", path, &Value::Null).await;
         assert!(matches!(answer.status, 400 | 404), "{path}: {} {}", answer.status, answer.body);
         assert!(!answer.json()["error"]["message"].as_str().unwrap().is_empty());

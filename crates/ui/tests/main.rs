@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod attacks;
+mod faults;
 mod measure;
 mod openapi;
 mod operations;

@@ -43,8 +43,12 @@ async fn lists_plans_and_explanations_are_measured() {
         let began = Instant::now();
         let mut events = server.events("/api/v1/releases/watch").await;
         let synced = events.until("synced").await;
-        println!("{count}: page {list:?}, watch synced {:?} ({} / {synced}), {} MB with the cluster", began.elapsed(),
-            page["total"], memory());
+        println!(
+            "{count}: page {list:?}, watch synced {:?} ({} / {synced}), {} MB with the cluster",
+            began.elapsed(),
+            page["total"],
+            memory()
+        );
     }
     let mut plans = Vec::new();
     for replicas in 0..20 {
@@ -61,7 +65,10 @@ async fn lists_plans_and_explanations_are_measured() {
         lines.push(began.elapsed());
     }
     lines.sort();
-    println!("plan p50 {:?} p95 {:?}; explanation p50 {:?} p95 {:?}", plans[10], plans[19], lines[10], lines[19]);
+    println!(
+        "plan p50 {:?} p95 {:?}; explanation p50 {:?} p95 {:?}",
+        plans[10], plans[19], lines[10], lines[19]
+    );
     server.stop().await;
 }
 

@@ -28,17 +28,25 @@ async fn a_plan_is_shown_and_applied_as_it_was_shown() {
     let plan = planned.json();
     assert_eq!((&plan["from"], &plan["to"], &plan["hasChanges"]), (&json!(1), &json!(2), &json!(true)));
     assert_eq!((&plan["summary"]["update"], &plan["summary"]["unchanged"]), (&json!(1), &json!(1)));
-    let deployment = plan["objects"].as_array().unwrap().iter().find(|object| object["action"] == "update").unwrap();
+    let deployment =
+        plan["objects"].as_array().unwrap().iter().find(|object| object["action"] == "update").unwrap();
     assert_eq!(deployment["changes"], json!([{"path": "spec.replicas", "before": 1, "after": 4}]));
     let command = plan["command"].as_str().unwrap();
-    assert!(command.starts_with("pintle upgrade web web --values values.yaml") && command.ends_with("--cluster embedded"), "{command}");
+    assert!(
+        command.starts_with("pintle upgrade web web --values values.yaml")
+            && command.ends_with("--cluster embedded"),
+        "{command}"
+    );
     assert_eq!(plan["valuesFile"], edited);
     let started = server.post("/api/v1/operations", &json!({"plan": plan["plan"]})).await;
     assert_eq!(started.status, 202, "{}", started.body);
     let ended = end(&server, &started.json()).await;
     assert_eq!((&ended["state"], &ended["result"]["revision"]), (&json!("succeeded"), &json!(2)), "{ended}");
     let values = server.get("/api/v1/releases/shop/web/values?reveal=true").await;
-    assert_eq!((&values["values"]["auth"]["password"], &values["values"]["replicas"]), (&json!("correct-horse-battery"), &json!(4)));
+    assert_eq!(
+        (&values["values"]["auth"]["password"], &values["values"]["replicas"]),
+        (&json!("correct-horse-battery"), &json!(4))
+    );
     let again = server.post("/api/v1/operations", &json!({"plan": plan["plan"]})).await;
     assert_eq!((again.status, again.kind().as_str()), (409, "stale-plan"));
     server.stop().await;
@@ -53,7 +61,11 @@ async fn a_plan_that_the_cluster_has_left_behind_is_not_applied() {
     assert_eq!(end(&server, &other).await["state"], "succeeded");
     let started = server.post("/api/v1/operations", &json!({"plan": plan["plan"]})).await;
     let ended = end(&server, &started.json()).await;
-    assert_eq!((&ended["state"], &ended["error"]["kind"]), (&json!("failed"), &json!("stale-plan")), "{ended}");
+    assert_eq!(
+        (&ended["state"], &ended["error"]["kind"]),
+        (&json!("failed"), &json!("stale-plan")),
+        "{ended}"
+    );
     assert!(ended["error"]["message"].as_str().unwrap().contains("release web"), "{ended}");
     server.stop().await;
 }
@@ -80,7 +92,10 @@ async fn an_operation_goes_on_without_its_window_and_can_be_followed_again() {
     }
     assert!(names.contains(&"stage".to_owned()) && names.contains(&"applied".to_owned()), "{names:?}");
     let listed = server.get("/api/v1/operations").await;
-    assert_eq!((&listed["operations"][0]["id"], &listed["operations"][0]["state"]), (&json!(id), &json!("succeeded")));
+    assert_eq!(
+        (&listed["operations"][0]["id"], &listed["operations"][0]["state"]),
+        (&json!(id), &json!("succeeded"))
+    );
     assert_eq!(server.get(&format!("/api/v1/operations/{id}")).await["operation"], "upgrade");
     let unknown = server.page("GET", "/api/v1/operations/o-none", &Value::Null).await;
     assert_eq!(unknown.status, 404);
@@ -102,13 +117,17 @@ async fn releases_are_installed_rolled_back_and_uninstalled() {
     let started = server.post("/api/v1/operations", &upgrade("replicas: 2")).await.json();
     assert_eq!(end(&server, &started).await["result"]["revision"], 2);
 
-    let back = json!({"operation": "rollback", "namespace": "shop", "name": "web", "revision": 1, "wait": false});
+    let back =
+        json!({"operation": "rollback", "namespace": "shop", "name": "web", "revision": 1, "wait": false});
     let plan = server.post("/api/v1/plans", &back).await.json();
     assert_eq!((&plan["operation"], &plan["to"]), (&json!("rollback"), &json!(3)));
     assert_eq!(plan["command"], "pintle rollback web 1 --namespace shop --cluster embedded");
     let started = server.post("/api/v1/operations", &json!({"plan": plan["plan"]})).await.json();
     assert_eq!(end(&server, &started).await["state"], "succeeded");
-    assert_eq!(server.get("/api/v1/releases/shop/web/revisions").await["revisions"].as_array().unwrap().len(), 3);
+    assert_eq!(
+        server.get("/api/v1/releases/shop/web/revisions").await["revisions"].as_array().unwrap().len(),
+        3
+    );
 
     let gone = json!({"operation": "uninstall", "namespace": "shop", "name": "web"});
     let plan = server.post("/api/v1/plans", &gone).await.json();
@@ -147,7 +166,11 @@ async fn two_windows_do_not_change_one_release_at_once() {
     let first = server.post("/api/v1/operations", &slow).await.json();
     let second = server.post("/api/v1/operations", &upgrade("replicas: 2")).await;
     if second.status == 423 {
-        assert!(second.json()["error"]["message"].as_str().unwrap().contains("running already"), "{}", second.body);
+        assert!(
+            second.json()["error"]["message"].as_str().unwrap().contains("running already"),
+            "{}",
+            second.body
+        );
     } else {
         // The first one has ended already, which then is no conflict.
         assert_ne!(end(&server, &first).await["state"], "running");

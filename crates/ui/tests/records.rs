@@ -15,8 +15,14 @@ async fn releases_of_all_namespaces_are_listed_filtered_and_paged() {
     let all = server.get("/api/v1/releases").await;
     assert_eq!(all["total"], 3);
     let first = &all["releases"][0];
-    assert_eq!((&first["name"], &first["chart"], &first["chartVersion"]), (&json!("db"), &json!("web"), &json!("1.2.3")));
-    assert_eq!((&first["status"], &first["revision"], &first["store"]), (&json!("deployed"), &json!(1), &json!("native")));
+    assert_eq!(
+        (&first["name"], &first["chart"], &first["chartVersion"]),
+        (&json!("db"), &json!("web"), &json!("1.2.3"))
+    );
+    assert_eq!(
+        (&first["status"], &first["revision"], &first["store"]),
+        (&json!("deployed"), &json!(1), &json!("native"))
+    );
     assert_eq!(server.get("/api/v1/releases?namespace=shop").await["total"], 2);
     assert_eq!(server.get("/api/v1/releases?filter=WEB").await["total"], 2);
     assert_eq!(server.get("/api/v1/releases?status=failed,superseded").await["total"], 0);
@@ -43,7 +49,9 @@ async fn changes_of_releases_arrive_as_events() {
             break;
         }
     }
-    let gone = server.post("/api/v1/operations", &json!({"operation": "uninstall", "namespace": "shop", "name": "db"})).await;
+    let gone = server
+        .post("/api/v1/operations", &json!({"operation": "uninstall", "namespace": "shop", "name": "db"}))
+        .await;
     assert_eq!(gone.status, 202, "{}", gone.body);
     assert_eq!(events.until("removed").await, json!({"namespace": "shop", "name": "db"}));
     server.stop().await;
@@ -64,7 +72,8 @@ async fn a_release_is_shown_with_what_it_consists_of() {
 
     let objects = server.get(&format!("{release}/objects")).await;
     assert_eq!(objects["total"], 2);
-    let deployment = objects["objects"].as_array().unwrap().iter().find(|object| object["kind"] == "Deployment").unwrap();
+    let deployment =
+        objects["objects"].as_array().unwrap().iter().find(|object| object["kind"] == "Deployment").unwrap();
     assert_eq!(deployment["key"], "apps/v1/Deployment/shop/web");
     let set = &deployment["children"][0];
     assert_eq!((&set["kind"], set["children"].as_array().unwrap().len()), (&json!("ReplicaSet"), 2));
@@ -73,8 +82,12 @@ async fn a_release_is_shown_with_what_it_consists_of() {
     assert_eq!(states.until("objects").await["total"], 2);
 
     let manifest = server.get(&format!("{release}/manifest")).await;
-    let keys: Vec<&str> =
-        manifest["documents"].as_array().unwrap().iter().map(|document| document["key"].as_str().unwrap()).collect();
+    let keys: Vec<&str> = manifest["documents"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|document| document["key"].as_str().unwrap())
+        .collect();
     assert_eq!(keys, ["v1/Secret/shop/web", "apps/v1/Deployment/shop/web"]);
     let images = server.get(&format!("{release}/images")).await;
     assert_eq!(images["images"][0]["full"], "docker.io/library/nginx:1.27");
@@ -83,7 +96,10 @@ async fn a_release_is_shown_with_what_it_consists_of() {
     assert_eq!((&schema["derived"], &schema["problem"]), (&json!(true), &Value::Null));
     assert!(schema["schema"]["properties"]["replicas"].is_object(), "{schema}");
     let live = server.get(&format!("{release}/object?key=apps/v1/Deployment/shop/web")).await;
-    assert!(live["yaml"].as_str().unwrap().contains("replicas: 2") && !live["managers"].as_array().unwrap().is_empty());
+    assert!(
+        live["yaml"].as_str().unwrap().contains("replicas: 2")
+            && !live["managers"].as_array().unwrap().is_empty()
+    );
     let missing = server.page("GET", "/api/v1/releases/shop/none", &Value::Null).await;
     assert_eq!((missing.status, missing.kind().as_str()), (404, "not-found"));
     server.stop().await;
@@ -95,9 +111,24 @@ async fn secrets_are_sent_only_when_they_are_asked_for() {
     server.install("shop", "web", &format!("auth: {{password: {SECRET}}}")).await;
     let encoded = "Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5";
     let release = "/api/v1/releases/shop/web";
-    let paths = ["", "/values", "/values?all=true", "/manifest", "/hooks", "/objects", "/object?key=v1/Secret/shop/web",
-        "/explain?value=", "/explain?value=auth.password", "/explain?line=templates/secret.yaml:8", "/explain/files",
-        "/explain/reaches?value=auth.password", "/compare?from=1&to=1&full=true", "/compare?to=live", "/schema", "/revisions"];
+    let paths = [
+        "",
+        "/values",
+        "/values?all=true",
+        "/manifest",
+        "/hooks",
+        "/objects",
+        "/object?key=v1/Secret/shop/web",
+        "/explain?value=",
+        "/explain?value=auth.password",
+        "/explain?line=templates/secret.yaml:8",
+        "/explain/files",
+        "/explain/reaches?value=auth.password",
+        "/compare?from=1&to=1&full=true",
+        "/compare?to=live",
+        "/schema",
+        "/revisions",
+    ];
     for path in paths {
         let answer = server.page("GET", &format!("{release}{path}"), &Value::Null).await;
         assert_eq!(answer.status, 200, "{path}: {}", answer.body);
@@ -126,11 +157,18 @@ async fn a_line_is_explained_by_its_template_and_its_values() {
     let text = file["text"].as_str().unwrap();
     let at = text.lines().position(|line| line.contains("replicas: 2")).unwrap();
     let line = file["line"].as_u64().unwrap() + at as u64;
-    let explained = server.get(&format!("{release}/explain?line={}:{line}", file["file"].as_str().unwrap())).await;
+    let explained =
+        server.get(&format!("{release}/explain?line={}:{line}", file["file"].as_str().unwrap())).await;
     assert_eq!(explained["text"].as_str().unwrap().trim(), "replicas: 2");
-    assert_eq!(explained["templates"][0]["text"].as_str().unwrap().trim(), "replicas: {{ .Values.replicas }}");
+    assert_eq!(
+        explained["templates"][0]["text"].as_str().unwrap().trim(),
+        "replicas: {{ .Values.replicas }}"
+    );
     let value = &explained["values"][0];
-    assert_eq!((&value["path"], &value["value"], &value["origin"]["layer"]), (&json!("replicas"), &json!(2), &json!("user")));
+    assert_eq!(
+        (&value["path"], &value["value"], &value["origin"]["layer"]),
+        (&json!("replicas"), &json!(2), &json!("user"))
+    );
     assert_eq!(value["overridden"][0]["layer"], "default");
     let reached = server.get(&format!("{release}/explain/reaches?value=replicas")).await;
     assert_eq!(reached["lines"], json!([{"file": file["file"], "line": line, "text": "  replicas: 2"}]));
@@ -153,11 +191,14 @@ async fn versions_are_compared_and_drift_names_who_changed_what() {
     assert_eq!(events.until("end").await["state"], "succeeded");
     let compared = server.get("/api/v1/releases/shop/web/compare?from=1&to=2").await;
     assert_eq!(compared["summary"], json!({"added": 0, "removed": 0, "changed": 1, "unchanged": 1}));
-    let changed = compared["objects"].as_array().unwrap().iter().find(|object| object["change"] == "changed").unwrap();
+    let changed =
+        compared["objects"].as_array().unwrap().iter().find(|object| object["change"] == "changed").unwrap();
     assert_eq!(changed["fields"][0]["path"], "spec.replicas");
     let lines = changed["lines"].as_array().unwrap();
     assert!(lines.contains(&json!({"op": "+", "text": "  replicas: 3"})), "{changed}");
-    assert!(compared["values"]["lines"].as_array().unwrap().contains(&json!({"op": "-", "text": "replicas: 2"})));
+    assert!(
+        compared["values"]["lines"].as_array().unwrap().contains(&json!({"op": "-", "text": "replicas: 2"}))
+    );
     let live = server.get("/api/v1/releases/shop/web/compare?to=live").await;
     assert_eq!((&live["to"]["live"], &live["objects"]), (&json!(true), &json!([])));
     server.stop().await;
@@ -174,7 +215,10 @@ async fn what_is_not_there_is_said_so() {
         assert_eq!(answer.status, 400, "{path}: this server has no repositories: {}", answer.body);
     }
     let namespaces = server.get("/api/v1/namespaces").await;
-    assert!(namespaces["complete"] == true && namespaces["namespaces"].as_array().unwrap().contains(&json!("default")));
+    assert!(
+        namespaces["complete"] == true
+            && namespaces["namespaces"].as_array().unwrap().contains(&json!("default"))
+    );
     assert_eq!(server.get("/api/v1/contexts").await["current"], "embedded");
     let unknown = server.page("GET", "/api/v1/releases?context=other", &Value::Null).await;
     assert_eq!(unknown.status, 404);

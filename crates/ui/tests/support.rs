@@ -126,7 +126,13 @@ impl Running {
     }
 
     /// Sends a request with the headers that are given, and `Host`.
-    pub(crate) async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    pub(crate) async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Answer {
         let mut text = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
         if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
             write!(text, "Host: {}\r\n", self.host()).unwrap();
@@ -185,7 +191,10 @@ impl Running {
         }
         std::fs::create_dir_all(folder.join("templates")).unwrap();
         let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
-        write("Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.2.3\nappVersion: \"2.0\"\ndescription: A web server\n");
+        write(
+            "Chart.yaml",
+            "apiVersion: v2\nname: web\nversion: 1.2.3\nappVersion: \"2.0\"\ndescription: A web server\n",
+        );
         write("values.yaml", "replicas: 1\nimage: nginx:1.27\nauth:\n  password: \"\"\n  user: app\n");
         write(
             "templates/web.yaml",

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
-use pintle::Session;
+use pintle::{OfflineSession, Session};
 use pintle_ui::{Authentication, Clusters, Context, Contexts, Limits, Server, Settings, Tls, Viewer};
 
 use crate::command::{ArgCompletion, Command, Operands};
@@ -14,6 +14,7 @@ use crate::env::Home;
 use crate::failure::{Failure, hint, reason};
 use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
+use crate::scripts::SCRIPTS;
 use crate::{private_file, read, remote, scripts};
 
 /// The size limit of files that flags name.
@@ -37,10 +38,12 @@ cancelled, and recorded as failed.
 The address that is printed can be opened once. Only requests of the page itself are answered, with the rights of the user of
 the kubeconfig; without --write they change nothing. Other machines can reach it only with --bind, --auth FILE, --tls-cert and
 --tls-key: the file has a token and the name of its user in each line. With --auth header:NAME, a proxy on this machine
-authenticates users, and requests to the cluster are sent as the user that it names.",
+authenticates users, and requests to the cluster are sent as the user that it names.
+
+Scripts of charts run with the permissions that were granted before, or by --accept-perms; nobody is asked.",
     operands: Operands::None,
     completion: ArgCompletion::Nothing,
-    flags: &[OWN],
+    flags: &[OWN, SCRIPTS],
     run: Some(run),
     ..Command::BLANK
 };
@@ -61,7 +64,9 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let address = address(invocation)?;
     let authentication = authentication(invocation)?;
     let tls = tls(invocation)?;
-    let connection = Connection::open(invocation)?;
+    let mut connection = Connection::open(invocation)?;
+    let events = scripts::lifecycle_without_asking(invocation)?;
+    connection.session.events = events.clone();
     let clusters = Arc::new(ContextClusters {
         contexts: contexts(invocation, &connection),
         flags: cluster_flags(invocation),
@@ -71,7 +76,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let settings = Settings {
         clusters,
         remote: Some(remote),
-        offline: scripts::offline_session(invocation)?,
+        offline: OfflineSession { events, ..scripts::offline_session(invocation)? },
         write: invocation.flags.on(names::WRITE),
         local_charts: matches!(authentication, Authentication::Link),
         authentication,
