@@ -61,15 +61,38 @@ export function send<T>(method: "POST" | "DELETE", path: string, body: unknown =
 
 export type Handlers = { [event: string]: (data: any) => void };
 
-/** Follows a stream until the returned function is called; the browser connects again by itself. */
+/**
+ * Follows a stream until the returned function is called. The browser connects again by itself. While the page is not seen the
+ * stream is closed: all tabs share six connections to a server. `fresh` is called when the stream is asked for from its
+ * beginning, `open` on every connection, `lost` when one breaks.
+ */
 export function follow(path: string, query: Query, handlers: Handlers): () => void {
-  const source = new EventSource(address(path, query));
-  for (const [name, handler] of Object.entries(handlers)) {
-    if (name === "open") source.addEventListener("open", () => handler(undefined));
-    else if (name === "lost") source.addEventListener("error", () => handler(source.readyState === EventSource.CLOSED));
-    else source.addEventListener(name, (event) => handler(JSON.parse((event as MessageEvent<string>).data)));
-  }
-  return () => source.close();
+  const target = address(path, query);
+  let source: EventSource | undefined;
+  const connect = () => {
+    handlers["fresh"]?.(undefined);
+    const next = new EventSource(target);
+    source = next;
+    for (const [name, handler] of Object.entries(handlers)) {
+      if (name === "open") next.addEventListener("open", () => handler(undefined));
+      else if (name === "lost") next.addEventListener("error", () => source === next && handler(undefined));
+      else if (name !== "fresh") next.addEventListener(name, (event) => source === next && handler(JSON.parse((event as MessageEvent<string>).data)));
+    }
+  };
+  const close = () => {
+    source?.close();
+    source = undefined;
+  };
+  const change = () => {
+    if (document.hidden) close();
+    else if (!source) connect();
+  };
+  document.addEventListener("visibilitychange", change);
+  change();
+  return () => {
+    document.removeEventListener("visibilitychange", change);
+    close();
+  };
 }
 
 export type Session = { version: string; write: boolean; user?: string | null; auth: string; context?: string; localCharts: boolean; features?: string[] };
@@ -193,7 +216,8 @@ export type PlannedObject = {
 };
 export type PlannedHook = { event: string; kind: string; name: string; weight?: number };
 export type Plan = {
-  plan: string;
+  /** Missing where the plan has problems: it cannot be applied. */
+  plan?: string | null;
   operation: string;
   from?: number | null;
   to?: number | null;
@@ -209,6 +233,8 @@ export type Plan = {
   notes?: string | null;
   command?: string;
   valuesFile?: string | null;
+  truncated?: boolean;
+  deferred?: { event: string; reason: string } | null;
 };
 export type ChartChoice = { release: true } | { reference: string; version?: string; repository?: string } | { path: string };
 export type PlanBody = {

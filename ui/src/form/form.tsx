@@ -2,7 +2,7 @@
 
 import { useMemo, useState } from "preact/hooks";
 import type { Schema } from "../api.ts";
-import { find, outline, remove, set, valueOf } from "../text/edit.ts";
+import { comments, find, outline, remove, set, valueOf } from "../text/edit.ts";
 import type { Node, Value } from "../text/edit.ts";
 import { say } from "../state.ts";
 import { Icon } from "../parts/icon.tsx";
@@ -12,19 +12,22 @@ import type { Field } from "./schema.ts";
 
 type Editing = { root: Node | undefined; change: (field: Field, value: Value | undefined) => void; openAll: boolean };
 
-/** The defaults of a chart as values; nothing where its file cannot be read here. */
-export function readDefaults(text: string | undefined): Value | undefined {
+/** The defaults of a chart with what it says about them; nothing where its file cannot be read here. */
+function readDefaults(text: string): { values: Value | undefined; said: Map<string, string> } {
   try {
-    const node = outline(text ?? "");
-    return node && valueOf(node);
+    const node = outline(text);
+    return { values: node && valueOf(node), said: comments(text, node) };
   } catch {
-    return undefined;
+    return { values: undefined, said: new Map() };
   }
 }
 
 export function Form({ schema, defaults, text, onInput }: { schema: Schema | null | undefined; defaults: string | undefined; text: string; onInput: (text: string) => void }) {
   const [query, setQuery] = useState("");
-  const all = useMemo(() => fields(schema, readDefaults(defaults)), [schema, defaults]);
+  const all = useMemo(() => {
+    const { values, said } = readDefaults(defaults ?? "");
+    return fields(schema, values, said);
+  }, [schema, defaults]);
   const { root, problem } = useMemo(() => read(text), [text]);
   const shown = useMemo(() => search(all, query), [all, query]);
   if (all.length === 0) return <Empty title="No fields">The chart has neither a schema nor default values, so all there is to set is the text.</Empty>;
@@ -136,6 +139,8 @@ function Input({ id, field, value, onChange }: { id: string; field: Field; value
     case "list":
       return <textarea id={id} rows={3} placeholder="one in each line" value={Array.isArray(value) ? value.map(String).join("\n") : ""} {...described} onChange={(event) => accept(event.currentTarget.value)} />;
     case "text":
+      // An input of one line would throw line breaks away.
+      if (typeof value === "string" && value.includes("\n")) return <textarea id={id} rows={Math.min(8, value.split("\n").length)} value={value} {...described} onInput={(event) => accept(event.currentTarget.value)} />;
       return <input id={id} type="text" value={typeof value === "object" ? "" : String(value ?? "")} placeholder={value === null ? "null" : ""} {...described} onInput={(event) => accept(event.currentTarget.value)} />;
     default:
       return (

@@ -19,8 +19,14 @@ export type Field = {
 /** Deeper values are changed in the text: a form of ten levels helps nobody, and a schema can refer to itself. */
 const DEEPEST = 8;
 
-export function fields(schema: Schema | null | undefined, defaults: Value | undefined): Field[] {
-  return below(schema ?? {}, schema ?? {}, isMap(defaults) ? defaults : {}, [], 0);
+export function fields(schema: Schema | null | undefined, defaults: Value | undefined, comments: Map<string, string> = new Map()): Field[] {
+  const all = below(schema ?? {}, schema ?? {}, isMap(defaults) ? defaults : {}, [], 0);
+  const describe = (field: Field) => {
+    field.description ||= comments.get(field.path.join("\0")) ?? "";
+    field.fields.forEach(describe);
+  };
+  all.forEach(describe);
+  return all;
 }
 
 function isMap(value: Value | undefined): value is { [key: string]: Value } {
@@ -29,7 +35,8 @@ function isMap(value: Value | undefined): value is { [key: string]: Value } {
 
 function below(root: Schema, schema: Schema, defaults: { [key: string]: Value }, path: Path, depth: number): Field[] {
   const properties = schema.properties ?? {};
-  const names = [...Object.keys(properties), ...Object.keys(defaults).filter((name) => !Object.hasOwn(properties, name))];
+  // In the order of the file: whoever wrote it had a reason.
+  const names = [...Object.keys(defaults), ...Object.keys(properties).filter((name) => !Object.hasOwn(defaults, name))];
   return names.map((name) => {
     const own = resolve(root, Object.hasOwn(properties, name) ? properties[name]! : {});
     const required = schema.required?.includes(name) ?? false;

@@ -165,8 +165,8 @@ export function Bar({ planning, body, options, setOptions, action, label, danger
   const [busy, setBusy] = useState(false);
   const { plan } = planning;
   const right = allowed(body.namespace, action);
-  const ready = !!plan && !planning.busy && !planning.error && !busy;
-  const may = !right.allowed ? right : { allowed: ready, reason: planning.error ? "The plan has a problem" : "The plan is not ready yet" };
+  const ready = !!plan?.plan && !planning.busy && !planning.error && !busy;
+  const may = !right.allowed ? right : { allowed: ready, reason: planning.error || (plan?.problems ?? []).length > 0 ? "The plan has a problem" : "The plan is not ready yet" };
   const apply = async () => {
     setBusy(true);
     const started = await operate({ plan: plan!.plan });

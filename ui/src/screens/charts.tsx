@@ -1,6 +1,6 @@
 // Charts of repositories and registries: find one, read it, install it.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { get, send } from "../api.ts";
 import type { Chart as ChartData, ChartEntry } from "../api.ts";
 import * as keys from "../keys.ts";
@@ -20,7 +20,7 @@ export function Charts() {
   const repositories = useLoad("repositories", (signal) => get<{ repositories: Repository[] }>("repositories", {}, signal));
   const charts = useLoad(`charts ${query}`, (signal) => get<{ charts: ChartEntry[] }>("charts", { query }, signal));
   const [adding, setAdding] = useState(false);
-  useEffect(() => {
+  useLayoutEffect(() => {
     keys.local.value = [{ keys: "/", what: "Find a chart", run: () => input.current?.focus() }];
     return () => (keys.local.value = []);
   }, []);
@@ -28,7 +28,7 @@ export function Charts() {
     const timer = setTimeout(() => typed !== query && amend({ q: typed }), 200);
     return () => clearTimeout(timer);
   }, [typed]);
-  const isReference = /^(oci|https?):\/\//.test(typed.trim());
+  const isReference = /^((oci|https?):\/\/|\/)/.test(typed.trim());
   const again = () => {
     repositories.again();
     charts.again();
@@ -207,8 +207,9 @@ export function Chart() {
   const reference = query.get("reference") ?? "";
   const version = query.get("version") ?? "";
   const tab = query.get("tab") ?? "readme";
-  const load = useLoad(`${context.value} chart ${reference} ${version}`, (signal) => get<ChartData>("chart", { reference, version }, signal));
-  const versions = useLoad(`versions ${reference}`, (signal) => get<{ versions: { version: string; appVersion?: string; created?: string | null }[] }>("charts/versions", { reference }, signal));
+  const isPath = reference.startsWith("/");
+  const load = useLoad(`${context.value} chart ${reference} ${version}`, (signal) => get<ChartData>("chart", isPath ? { path: reference } : { reference, version }, signal));
+  const versions = useLoad(`versions ${reference}`, (signal) => (isPath ? Promise.resolve({ versions: [] }) : get<{ versions: { version: string; appVersion?: string }[] }>("charts/versions", { reference }, signal)));
   const at = (id: string) => to(["charts", "view"], { reference, version, tab: id });
   return (
     <>
@@ -221,7 +222,13 @@ export function Chart() {
         <div class="row between wrap">
           <h1>{load.data?.name ?? reference}</h1>
           <div class="row wrap">
-            <label>
+            {versions.error && (
+              <label>
+                <span class="hidden">Version</span>
+                <input type="text" placeholder="newest version" value={version} onChange={(event) => amend({ version: event.currentTarget.value }, true)} />
+              </label>
+            )}
+            {!versions.error && !isPath && <label>
               <span class="hidden">Version</span>
               <select value={version || (load.data?.version ?? "")} onChange={(event) => amend({ version: event.currentTarget.value }, true)}>
                 {(versions.data?.versions ?? []).every((each) => each.version !== (version || load.data?.version)) && <option value={version || (load.data?.version ?? "")}>{version || (load.data?.version ?? "newest")}</option>}
@@ -232,7 +239,7 @@ export function Chart() {
                   </option>
                 ))}
               </select>
-            </label>
+            </label>}
             <a class="button primary" href={to(["install"], { chart: reference, version: version || load.data?.version })}>
               Install
             </a>
@@ -247,7 +254,7 @@ export function Chart() {
             <Facts
               of={[
                 ["App", chart.appVersion || "–"],
-                ["Signature", chart.signature ? <Status of={chart.signature.state} text={chart.signature.message || chart.signature.state} /> : "–"],
+                ...(chart.signature ? ([["Signature", <Status of={chart.signature.state} text={chart.signature.message || chart.signature.state} />]] as [string, preact.ComponentChildren][]) : []),
                 ["Digest", chart.source?.digest ? <code title={chart.source.digest}>{chart.source.digest.slice(0, 19)}…</code> : "–"],
                 ["Maintainers", (chart.maintainers ?? []).map((each) => each.name).join(", ") || "–"],
               ]}
@@ -259,7 +266,7 @@ export function Chart() {
                 { id: "readme", text: "Readme", href: at("readme") },
                 { id: "values", text: "Values", href: at("values") },
                 { id: "dependencies", text: "Dependencies", href: at("dependencies"), count: chart.dependencies?.length ?? 0 },
-                { id: "images", text: "Images", href: at("images"), count: chart.images?.length ?? 0 },
+                ...(chart.images ? [{ id: "images", text: "Images", href: at("images"), count: chart.images.length }] : []),
               ]}
             />
             <div class="tab-body">

@@ -48,7 +48,7 @@ function Choice({ namespace, name, all }: { namespace: string; name: string; all
         </button>
         <label class="grow">
           To
-          <select value={to} onChange={(event) => amend({ to: event.currentTarget.value }, true)}>
+          <select value={to} onChange={(event) => amend(event.currentTarget.value === "live" ? { to: "live", from: newest } : { to: event.currentTarget.value }, true)}>
             <option value="live">what is in the cluster now</option>
             {options}
           </select>

@@ -18,7 +18,7 @@ export function chartQuery(chart: ChartChoice): { [name: string]: string | undef
 export function Install() {
   const query = route.value.query;
   const reference = query.get("chart");
-  const [chart, setChart] = useState<ChartChoice | undefined>(reference ? { reference, version: query.get("version") ?? "" } : undefined);
+  const [chart, setChart] = useState<ChartChoice | undefined>(reference ? (reference.startsWith("/") ? { path: reference } : { reference, version: query.get("version") ?? "" }) : undefined);
   return (
     <>
       <header class="page-head">

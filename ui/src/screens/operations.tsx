@@ -77,6 +77,9 @@ function useProgress(id: string): Progress {
     };
     const add = (...lines: Line[]) => change({ lines: [...next.lines, ...lines].slice(-KEPT) });
     const stop = follow(`operations/${encodeURIComponent(id)}/events`, {}, {
+      fresh: () => {
+        next = { ...EMPTY, objects: new Map() };
+      },
       stage: (data: { stage: string; event?: string }) => change({ stages: [...next.stages.filter((stage) => stage !== data.stage), data.stage], lines: [...next.lines, { text: [data.stage, data.event].filter(Boolean).join(" "), tone: "head" }] }),
       step: (data: { text: string }) => add({ text: clean(data.text) }),
       message: (data: { level: string; text: string }) => add(...data.text.split("\n").map((text) => ({ text: clean(text), tone: data.level }))),

@@ -142,6 +142,14 @@ function Warnings({ of }: { of: Plan }) {
           <p>Definitions of resources change for the whole cluster: {crds.map((object) => object.name).join(", ")}</p>
         </Notice>
       )}
+      {of.deferred && (
+        <Notice>
+          <p>
+            What the script does at {of.deferred.event} is not planned: {of.deferred.reason}
+          </p>
+        </Notice>
+      )}
+      {of.truncated && <Notice tone="warn">The plan is too long to be shown at once: some differences are left out.</Notice>}
       {(of.unread ?? []).length > 0 && (
         <Notice tone="warn">
           <p>No template reads these values:</p>

@@ -1,6 +1,6 @@
 // One release: what it is, and a tab for each thing that can be asked about it.
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { get, releasePath, send } from "../api.ts";
 import type { Hook, Image, Operation, Release as ReleaseData, Revision } from "../api.ts";
 import * as keys from "../keys.ts";
@@ -43,7 +43,7 @@ export function Release({ namespace, name, tab }: { namespace: string; name: str
   }, [release.data]);
   const data = release.data ?? (last?.name === name && last.namespace === namespace ? last : undefined);
   const path = (below: string) => to(["releases", namespace, name, ...(below === "objects" ? [] : [below])], below === tab ? {} : { revision });
-  useEffect(() => {
+  useLayoutEffect(() => {
     keys.local.value = [
       ...TABS.map(([id, text], i) => ({ keys: String(i + 1), what: text, run: () => go(path(id)) })),
       { keys: "e", what: "Change values", run: () => go(path("change")) },
@@ -65,7 +65,7 @@ export function Release({ namespace, name, tab }: { namespace: string; name: str
   }
   return (
     <>
-      <Head namespace={namespace} name={name} data={data} path={path} />
+      <Head namespace={namespace} name={name} data={data} path={path} store={live?.store ?? ""} />
       <Tabs label="Parts of the release" current={tab} items={TABS.map(([id, text]) => ({ id, text, href: path(id) }))} />
       <div class="tab-body">
         <Tab namespace={namespace} name={name} tab={tab} data={data} revision={revision} />
@@ -86,7 +86,7 @@ export function Crumbs({ namespace, name }: { namespace: string; name: string })
   );
 }
 
-function Head({ namespace, name, data, path }: { namespace: string; name: string; data: ReleaseData | undefined; path: (below: string) => string }) {
+function Head({ namespace, name, data, path, store }: { namespace: string; name: string; data: ReleaseData | undefined; path: (below: string) => string; store: string }) {
   const can = (action: string) => allowed(namespace, action);
   return (
     <header class="page-head">
@@ -107,7 +107,7 @@ function Head({ namespace, name, data, path }: { namespace: string; name: string
           </Act>
         </div>
       </div>
-      {data && <About of={data} />}
+      {data && <About of={{ ...data, store: data.store || store }} />}
     </header>
   );
 }
@@ -118,7 +118,7 @@ function About({ of }: { of: ReleaseData }) {
     ["App", of.appVersion || "–"],
     ["Revision", <a href={to(["releases", of.namespace, of.name, "revisions"])}>{of.revision}</a>],
     ["Changed", <Age of={of.updated} />],
-    ["Kept as", of.store ?? "–"],
+    ["Kept as", of.store || "–"],
   ];
   if (of.source?.url) facts.push(["Source", <span class="break">{of.source.url}</span>]);
   if (of.source?.digest) facts.push(["Digest", <code title={of.source.digest}>{of.source.digest.slice(0, 19)}…</code>]);

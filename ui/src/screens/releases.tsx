@@ -76,7 +76,7 @@ export function Releases() {
   const input = useRef<HTMLInputElement>(null);
   const current = context.value ?? "";
   useEffect(() => watchReleases(current), [current]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const step = (by: number) => (selected.value = Math.max(0, Math.min(shown.peek().length - 1, selected.peek() + by)));
     const chosen = () => shown.peek()[selected.peek()];
     keys.local.value = [

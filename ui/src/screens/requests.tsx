@@ -24,7 +24,7 @@ export function Requests() {
           !installed ? (
             <Empty title="The controller is not in this cluster">
               <p>With it, a release can be asked for as an object (HelmRequest), kept as asked, and approved by somebody before it is changed.</p>
-              <Command text="pintle install pintle-controller oci://registry.example/charts/pintle-controller -n pintle-system --create-namespace" />
+              <Command text="pintle install pintle-controller deploy/chart --namespace pintle-system --create-namespace" />
             </Empty>
           ) : requests.length === 0 ? (
             <Empty title="Nothing is asked for">

@@ -43,6 +43,29 @@ export function valueOf(node: Node): Value {
   }
 }
 
+/** The comments right above keys, by their paths joined with NUL: what a chart says about its values. */
+export function comments(text: string, node: Node | undefined): Map<string, string> {
+  const found = new Map<string, string>();
+  const rows = text.split("\n");
+  // Entries come in the order of the text, so that lines are counted once.
+  let row = 0;
+  let end = rows[0]!.length;
+  const walk = (at: Node | undefined, path: string[]) => {
+    if (at?.kind !== "map" || at.flow) return;
+    for (const entry of at.entries) {
+      const own = [...path, entry.key];
+      const lines: string[] = [];
+      while (end < entry.start) end += rows[++row]!.length + 1;
+      for (let i = row - 1; i >= 0 && /^\s*#/.test(rows[i]!); i--) lines.unshift(rows[i]!.replace(/^\s*#+\s?(?:-- ?|@\w+.*)?/, ""));
+      const said = lines.join(" ").replace(/\s+/g, " ").trim();
+      if (said) found.set(own.join("\0"), said.slice(0, 300));
+      walk(entry.value, own);
+    }
+  };
+  walk(node, []);
+  return found;
+}
+
 export function find(node: Node | undefined, path: Path): Node | undefined {
   let at = node;
   for (const step of path) {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Schema } from "../../src/api.ts";
+import { comments, outline, valueOf } from "../../src/text/edit.ts";
 import { fields, resolve, search, typed } from "../../src/form/schema.ts";
 
 const schema: Schema = {
@@ -18,9 +19,9 @@ const schema: Schema = {
 
 test("fields have the kind that the schema says", () => {
   const found = fields(schema, { image: { tag: "1" }, extra: true, note: null });
-  assert.deepEqual(found.map((field) => [field.name, field.kind]), [["replicas", "number"], ["mode", "choice"], ["image", "section"], ["hosts", "list"], ["rules", "yaml"], ["extra", "switch"], ["note", "yaml"]]);
-  assert.ok(found[0]!.required);
-  assert.deepEqual(found[2]!.fields[0], { ...found[2]!.fields[0], path: ["image", "tag"], kind: "text", fallback: "1" });
+  assert.deepEqual(found.map((field) => [field.name, field.kind]), [["image", "section"], ["extra", "switch"], ["note", "yaml"], ["replicas", "number"], ["mode", "choice"], ["hosts", "list"], ["rules", "yaml"]]);
+  assert.ok(found[3]!.required);
+  assert.deepEqual(found[0]!.fields[0], { ...found[0]!.fields[0], path: ["image", "tag"], kind: "text", fallback: "1" });
 });
 
 test("without a schema the defaults say what can be set", () => {
@@ -48,4 +49,12 @@ test("what is typed becomes a value of the field's type", () => {
   assert.deepEqual([typed(replicas!, "3"), typed(replicas!, "x"), typed(replicas!, "")], [3, undefined, undefined]);
   assert.equal(typed(mode!, "fast"), "fast");
   assert.deepEqual(typed(hosts!, "a\n\n b "), ["a", "b"]);
+});
+
+test("what a chart says above its defaults describes fields that the schema does not", () => {
+  const defaults = "# How many\n# pods run\nreplicas: 1\n\n# not about image\n\nimage:\n  ## -- The tag\n  tag: x\n";
+  const node = outline(defaults);
+  const found = fields({ type: "object", properties: { image: { description: "What runs" } } }, node && valueOf(node), comments(defaults, node));
+  assert.deepEqual(found.map((field) => field.description), ["How many pods run", "What runs"]);
+  assert.equal(found[1]!.fields[0]!.description, "The tag");
 });
