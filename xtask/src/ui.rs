@@ -46,6 +46,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<Outcome> {
     install()?;
     if in_browser {
         let program = program.map_or_else(ci_binary, Ok)?;
+        // The servers run in another folder.
+        let program =
+            fs::canonicalize(&program).with_context(|| format!("cannot find {}", program.display()))?;
         return browser(&program);
     }
     if pictures {
@@ -159,8 +162,7 @@ impl Servers {
         };
         let kubeconfig = home.join("kubeconfig.yaml");
         let config = kubeconfig.to_str().context("the temporary folder has no UTF-8 name")?;
-        let serve =
-            ["cluster", "serve", "--cluster", "embedded:web.db", "--write-kubeconfig"];
+        let serve = ["cluster", "serve", "--cluster", "embedded:web.db", "--write-kubeconfig"];
         let cluster = Running::start(command(&serve).arg(config).stdout(Stdio::null()))?;
         let started = Instant::now();
         while !kubeconfig.is_file() {
@@ -178,8 +180,9 @@ impl Servers {
         ] {
             shell::run(command(words).args(shop).stdout(Stdio::null()))?;
         }
-        let mut ui =
-            Running::start(command(&["ui", "--write", "--no-browser", "--kubeconfig", config]).stdout(Stdio::piped()))?;
+        let mut ui = Running::start(
+            command(&["ui", "--write", "--no-browser", "--kubeconfig", config]).stdout(Stdio::piped()),
+        )?;
         let link = ui.first_line()?;
         Ok(Servers { link, _ui: ui, _cluster: cluster })
     }
@@ -190,7 +193,8 @@ struct Running(Child);
 
 impl Running {
     fn start(command: &mut Command) -> Result<Running> {
-        let child = command.stdin(Stdio::null()).spawn().with_context(|| format!("cannot run {command:?}"))?;
+        let child =
+            command.stdin(Stdio::null()).spawn().with_context(|| format!("cannot run {command:?}"))?;
         Ok(Running(child))
     }
 
