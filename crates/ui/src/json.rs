@@ -10,12 +10,17 @@ pub(crate) fn time(time: Option<Timestamp>) -> Value {
     time.map_or(Value::Null, |time| Value::String(time.to_string()))
 }
 
+/// The largest floating-point numbers without gaps.
+const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
+
 /// A tree. What is not UTF-8 is replaced: JSON has no other strings.
 pub(crate) fn node(tree: &Node) -> Value {
     match tree {
         Node::Nil => Value::Null,
         Node::Bool(value) => Value::Bool(*value),
         Node::Int(value) => Value::from(*value),
+        // YAML without a point is often read as a float, as in Go; people wrote an integer.
+        Node::Float(value) if value.fract() == 0.0 && value.abs() < MAX_EXACT => Value::from(*value as i64),
         Node::Float(value) => Value::from(*value),
         Node::Str(text) => Value::String(text.to_str_lossy().into_owned()),
         Node::List(items) => Value::Array(items.iter().map(node).collect()),

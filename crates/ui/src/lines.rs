@@ -27,7 +27,10 @@ impl LineBudget {
             self.is_exceeded = true;
             return Value::Null;
         }
-        let (old, new) = (before.as_bytes(), after.as_bytes());
+        // The end of the last line begins no other one.
+        let text = |text: &'_ str| text.strip_suffix('\n').unwrap_or(text).as_bytes().to_vec();
+        let (old, new) = (text(before), text(after));
+        let (old, new) = (old.as_slice(), new.as_slice());
         let all = diff(old, new, false);
         let is_changed: Vec<bool> = all.iter().map(|line| line.side != Side::Common).collect();
         let mut shown = Vec::new();

@@ -437,6 +437,8 @@ pub(crate) async fn rehearsal(
         values,
         from_values: earlier.map(|earlier| vec![ValuesLayer::Tree(earlier)]),
         timeout: wanted.timeout,
+        events: session.events.clone(),
+        schemas: session.schemas.clone(),
         ..pintle::rehearse::RehearseRequest::default()
     })
 }

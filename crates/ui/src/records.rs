@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use pintle::chart::File;
 use pintle::chart::metadata::Metadata;
 use pintle::objects::Object;
 use pintle::ops::{self, DeriveRequest, Explanation, HiddenTexts, hide_lines, history, recorded_documents};
@@ -318,7 +319,10 @@ pub(crate) async fn schema(app: Arc<App>, request: Request) -> Result<Answered> 
     let (schema, derived, problem): (Value, bool, Option<String>) = match own {
         Some(schema) => (schema, false, None),
         None => {
-            let chart = ChartRef::Loaded { chart: Arc::new(version.chart.to_chart()), source: None };
+            // Records have the values as a tree alone.
+            let mut chart = version.chart.to_chart();
+            chart.raw.push(File::new("values.yaml", defaults.clone()));
+            let chart = ChartRef::Loaded { chart: Arc::new(chart), source: None };
             let request = DeriveRequest { chart, format: SchemaFormat::Json, from_templates: true };
             match ops::derive_schema(&request, &mut Silent).await {
                 Ok(text) => (serde_json::from_slice(&text).unwrap_or(Value::Null), true, None),
