@@ -82,7 +82,7 @@ export async function flows({ browser, test, visit, settled, axe, hostile, link,
     await axe(page, "change of values");
     await page.getByRole("button", { name: "Apply" }).click();
     await page.waitForURL("**/operations/*");
-    await page.locator("h1 .status", { hasText: "succeeded" }).waitFor({ timeout: 30_000 });
+    await page.locator("h1 .status", { hasText: "succeeded" }).waitFor();
     await axe(page, "operation");
     await page.getByRole("link", { name: "To the release" }).click();
     await page.locator(".facts", { hasText: "3" }).first().waitFor();
@@ -103,7 +103,7 @@ export async function flows({ browser, test, visit, settled, axe, hostile, link,
     await page.locator(".plan").waitFor();
     await page.getByRole("button", { name: "Rehearse" }).click();
     await page.waitForURL("**/operations/*");
-    await page.getByRole("heading", { name: "Report of the rehearsal" }).waitFor({ timeout: 30_000 });
+    await page.getByRole("heading", { name: "Report of the rehearsal" }).waitFor();
     await axe(page, "rehearsal");
   });
 
@@ -112,7 +112,7 @@ export async function flows({ browser, test, visit, settled, axe, hostile, link,
     await page.locator(".plan .added", { hasText: "replicas: 2" }).waitFor();
     await page.getByRole("button", { name: "Roll back to 1" }).click();
     await page.waitForURL("**/operations/*");
-    await page.locator("h1 .status", { hasText: "succeeded" }).waitFor({ timeout: 30_000 });
+    await page.locator("h1 .status", { hasText: "succeeded" }).waitFor();
   });
 
   await flow("a chart is installed, and another window sees it come", async (page, context) => {
@@ -127,7 +127,7 @@ export async function flows({ browser, test, visit, settled, axe, hostile, link,
     await page.locator(".plan .chip.plus").waitFor();
     await page.getByRole("button", { name: "Install", exact: true }).click();
     await page.waitForURL("**/operations/*");
-    await page.locator("h1 .status", { hasText: "succeeded" }).waitFor({ timeout: 30_000 });
+    await page.locator("h1 .status", { hasText: "succeeded" }).waitFor();
     await other.getByRole("link", { name: "second", exact: true }).waitFor();
   });
 
@@ -139,7 +139,7 @@ export async function flows({ browser, test, visit, settled, axe, hostile, link,
     await page.getByLabel("Type second to confirm").fill("second");
     await button.click();
     await page.waitForURL("**/operations/*");
-    await page.locator("h1 .status", { hasText: "succeeded" }).waitFor({ timeout: 30_000 });
+    await page.locator("h1 .status", { hasText: "succeeded" }).waitFor();
     await open(page, "/");
     await page.getByRole("link", { name: "web", exact: true }).waitFor();
     assert.equal(await page.getByRole("link", { name: "second", exact: true }).count(), 0);
