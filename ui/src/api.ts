@@ -12,6 +12,12 @@ export class ApiError extends Error {
   }
 }
 
+let signedOut: (error: ApiError) => void = () => undefined;
+/** What to do when an answer says that nobody is signed in any more. */
+export function onSignedOut(run: (error: ApiError) => void) {
+  signedOut = run;
+}
+
 export type Query = { [name: string]: string | number | boolean | undefined | null };
 
 let context: () => string | undefined = () => undefined;
@@ -47,7 +53,9 @@ async function read<T>(answer: Promise<Response>): Promise<T> {
   }
   if (response.ok) return body as T;
   const problem = (body as { error?: Problem }).error;
-  throw new ApiError(response.status, problem ?? { kind: "other", message: `the answer is ${response.status}` });
+  const error = new ApiError(response.status, problem ?? { kind: "other", message: `the answer is ${response.status}` });
+  if (error.status === 401) signedOut(error);
+  throw error;
 }
 
 export function get<T>(path: string, query?: Query, signal?: AbortSignal): Promise<T> {

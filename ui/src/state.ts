@@ -1,7 +1,7 @@
 // What all views share: the session, the live list of releases, the theme, and short messages.
 
 import { batch, computed, signal } from "@preact/signals";
-import { ApiError, contextFrom, follow, get } from "./api.ts";
+import { ApiError, contextFrom, follow, get, onSignedOut } from "./api.ts";
 import type { Contexts, HelmRequest, Outdated, Permissions, Problem, Requests, Session, Summary } from "./api.ts";
 import { route } from "./router.ts";
 
@@ -12,6 +12,7 @@ export const session = signal<Session | undefined>(undefined);
 export const contexts = signal<Contexts | undefined>(undefined);
 /** What keeps the whole page from working: nobody is signed in, or the program has ended. */
 export const outage = signal<ApiError | undefined>(undefined);
+onSignedOut((error) => (outage.value = error));
 export const now = signal(Date.now());
 
 export function startClock() {

@@ -306,7 +306,7 @@ function release(all, [namespace, name, part, below], query, json, stream) {
   const documents = [DEPLOYMENT, SERVICE, SECRET].map((yaml, i) => ({ key: `v1/${["Deployment", "Service", "Secret"][i]}/shop/web`, kind: ["Deployment", "Service", "Secret"][i], namespace, name: "web", source: `web/templates/${["deployment", "service", "secret"][i]}.yaml`, line: 1, yaml }));
   switch (part) {
     case undefined:
-      return json({ ...summary, notes: "", source: { url: "oci://registry.example/charts/web", digest: "sha256:2c61b5f0d9e84a7713" }, request: name === "web" ? { namespace: "shop", name: "web" } : null, commands: {} });
+      return json({ ...summary, notes: "", source: { url: "oci://registry.example/charts/web", digest: "sha256:2c61b5f0d9e84a7713" }, request: name === "web" ? { namespace: "shop", name: "web" } : null, commands: { status: `pintle status ${name} -n ${namespace}`, values: `pintle get values ${name} -n ${namespace}` } });
     case "revisions":
       return json({ revisions: revisions(summary) });
     case "objects":

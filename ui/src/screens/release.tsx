@@ -1,12 +1,12 @@
 // One release: what it is, and a tab for each thing that can be asked about it.
 
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
-import { get, releasePath, send } from "../api.ts";
+import { address, get, releasePath, send } from "../api.ts";
 import type { Hook, Image, Operation, Release as ReleaseData, Revision } from "../api.ts";
 import * as keys from "../keys.ts";
 import { go, route, to } from "../router.ts";
 import { allowed, asError, context, releases, say, watchReleases } from "../state.ts";
-import { Act, Age, Empty, Facts, LeaseLine, Notice, Status, Tabs, View, useLoad } from "../parts/basic.tsx";
+import { Act, Age, Command, Empty, Facts, LeaseLine, Notice, Status, Tabs, View, useLoad } from "../parts/basic.tsx";
 import { Yaml } from "../parts/code.tsx";
 import { Part } from "../parts/diff.tsx";
 import { Icon } from "../parts/icon.tsx";
@@ -128,6 +128,17 @@ function About({ of }: { of: ReleaseData }) {
   return (
     <>
       <Facts of={facts} />
+      <details class="section commands">
+        <summary>
+          <b>Commands</b> <small>that show the same in a terminal, and the release as JSON</small>
+        </summary>
+        {Object.entries(of.commands ?? {}).map(([name, text]) => (
+          <Command key={name} text={text} />
+        ))}
+        <a class="button small" href={address(releasePath(of.namespace, of.name))} download={`${of.name}.json`}>
+          Download as JSON
+        </a>
+      </details>
       {of.description && of.status !== "deployed" && (
         <Notice tone={of.status === "failed" ? "bad" : "plain"}>
           <p class="pre">{of.description}</p>
