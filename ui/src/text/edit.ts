@@ -207,7 +207,7 @@ function lineOf(text: string, offset: number): number {
 
 type Row = { start: number; indent: number; end: number };
 
-const KEY = /^(?:"((?:[^"\\]|\\.)*)"|'((?:[^']|'')*)'|([^\s#"'{}[\],&*!|>%@`][^#]*?|[^\s#"'{}[\],&*!|>%@`]))\s*:(?=\s|$)/;
+const KEY = /^(?:"((?:[^"\\]|\\.)*)"|'((?:[^']|'')*)'|([^\s#:"'{}[\],&*!|>%@`][^#:]*(?::[^\s#:][^#:]*)*)):(?=\s|$)/;
 
 class Reader {
   private rows: Row[] = [];
@@ -272,7 +272,7 @@ class Reader {
         if (/^-(\s|$)/.test(this.rest(row))) break;
         this.fail("it is no `key: value`");
       }
-      const key = match[1] !== undefined ? unquote(match[1]) : match[2] !== undefined ? match[2].replaceAll("''", "'") : match[3]!;
+      const key = match[1] !== undefined ? unquote(match[1]) : match[2] !== undefined ? match[2].replaceAll("''", "'") : match[3]!.trimEnd();
       if (entries.some((entry) => entry.key === key)) this.fail(`\`${key}\` is there twice`);
       const value = this.after(row, row.start + indent + match[0].length, indent, depth, true);
       end = Math.max(value.end, row.start + indent + match[0].length);
@@ -365,7 +365,7 @@ class Reader {
   }
 
   private plainScalar(row: Row, offset: number, indent: number): Node {
-    const cut = (text: string) => text.replace(/\s+#.*$/, "").trimEnd();
+    const cut = (text: string) => withoutComment(text).trimEnd();
     const first = cut(this.text.slice(offset, row.end));
     if (/:\s/.test(first)) this.fail("a second `: ` stands in the value; quote it");
     const from = this.at + 1;
@@ -375,6 +375,14 @@ class Reader {
     if (more.some((line) => KEY.test(line))) throw new Unreadable(from + 1, "it is indented below a value");
     return { kind: "scalar", value: [first, ...more].join(" ").trim(), start: offset, end: this.rows[last]!.end };
   }
+}
+
+/** The text before a `#` that follows a space. */
+function withoutComment(text: string): string {
+  for (let at = text.indexOf("#"); at >= 0; at = text.indexOf("#", at + 1)) {
+    if (at > 0 && /\s/.test(text[at - 1]!)) return text.slice(0, at);
+  }
+  return text;
 }
 
 function unquote(inside: string): string {

@@ -28,11 +28,25 @@ export function isSafeLink(href: string): boolean {
 }
 
 export function markdown(text: string): Block[] {
-  return blocks(text.slice(0, LONGEST).replace(/\r\n?/g, "\n").replace(/<!--[\s\S]*?-->/g, "").split("\n"), 0);
+  return blocks(withoutComments(text.slice(0, LONGEST).replace(/\r\n?/g, "\n")).split("\n"), 0);
+}
+
+// No pattern of this file can match a text in two ways: what strangers write would then take time that grows with its square or worse.
+
+function withoutComments(text: string): string {
+  let found = "";
+  let at = 0;
+  for (;;) {
+    const start = text.indexOf("<!--", at);
+    const end = start < 0 ? -1 : text.indexOf("-->", start + 4);
+    if (end < 0) return found + text.slice(at);
+    found += text.slice(at, start);
+    at = end + 3;
+  }
 }
 
 const BULLET = /^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$/;
-const FENCE = /^\s{0,3}(`{3,}|~{3,})\s*([^`]*)$/;
+const FENCE = /^\s{0,3}(`{3,}|~{3,})([^`]*)$/;
 const STARTS = /^\s{0,3}(#{1,6}\s|>|```|~~~|([-*_]\s*){3,}$)/;
 
 function blocks(all: string[], depth: number): Block[] {
@@ -49,9 +63,11 @@ function blocks(all: string[], depth: number): Block[] {
 /** Reads one block at line `i` and returns the line after it. */
 function block(all: string[], i: number, depth: number, found: Block[]): number {
   const line = all[i]!;
-  const heading = /^\s{0,3}(#{1,6})\s+(.*?)\s*#*$/.exec(line);
+  const heading = /^\s{0,3}(#{1,6})\s/.exec(line);
   if (heading) {
-    found.push({ kind: "heading", level: heading[1]!.length, inside: inline(heading[2]!) });
+    let title = line.slice(heading[0].length).trim();
+    while (title.endsWith("#")) title = title.slice(0, -1);
+    found.push({ kind: "heading", level: heading[1]!.length, inside: inline(title.trim()) });
     return i + 1;
   }
   const fence = FENCE.exec(line);
@@ -67,7 +83,7 @@ function block(all: string[], i: number, depth: number, found: Block[]): number 
     return i;
   }
   if (depth < DEEPEST && BULLET.test(line)) return list(all, i, depth, found);
-  if (line.includes("|") && /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/.test(all[i + 1] ?? "") && (all[i + 1] ?? "").includes("-")) return table(all, i, found);
+  if (line.includes("|") && isRuler(all[i + 1] ?? "")) return table(all, i, found);
   if (/^ {4}/.test(line)) {
     const code: string[] = [];
     for (; i < all.length && (/^ {4}/.test(all[i]!) || all[i]!.trim() === ""); i++) code.push(all[i]!.slice(4));
@@ -75,6 +91,12 @@ function block(all: string[], i: number, depth: number, found: Block[]): number 
     return i;
   }
   return paragraph(all, i, found);
+}
+
+/** Whether the line stands below the head of a table. */
+function isRuler(line: string): boolean {
+  const cells = line.trim().split("|").map((cell) => cell.trim());
+  return line.includes("-") && cells.every((cell, i) => /^:?-+:?$/.test(cell) || (cell === "" && (i === 0 || i === cells.length - 1)));
 }
 
 function fenced(all: string[], i: number, fence: RegExpExecArray, found: Block[]): number {
@@ -148,7 +170,7 @@ function table(all: string[], i: number, found: Block[]): number {
 const MARKS: [RegExp, (match: RegExpExecArray, depth: number) => Inline][] = [
   [/^(`+)([^`]|[^`][\s\S]{0,2000}?[^`])\1(?!`)/, (m) => ({ kind: "code", text: m[2]! })],
   [/^!\[([^\]]{0,500})\]\([^()\s]{0,2000}(?:\s+"[^"]{0,500}")?\)/, (m) => ({ kind: "picture", label: m[1]! })],
-  [/^\[((?:[^[\]]|!?\[[^\]]{0,500}\](?:\([^()]{0,2000}\))?){1,1000})\]\(([^()\s]{0,2000})(?:\s+"[^"]{0,500}")?\)/, link],
+  [/^\[((?:[^[\]!]|!(?!\[)|!?\[[^\]]{0,500}\](?:\([^()]{0,2000}\)|(?!\())){1,1000})\]\(([^()\s]{0,2000})(?:\s+"[^"]{0,500}")?\)/, link],
   [/^<((?:https?:\/\/|mailto:)[^<>\s]{1,2000})>/, (m) => ({ kind: "link", href: m[1]!, inside: [{ kind: "text", text: m[1]! }] })],
   [/^https?:\/\/[^\s<>()"'`]{1,2000}[^\s<>()"'`.,;:!?]/, (m) => ({ kind: "link", href: m[0], inside: [{ kind: "text", text: m[0] }] })],
   [/^\*\*(?=\S)([^*]{1,2000}?|(?:[^*]|\*(?!\*)){1,2000}?)\*\*/, (m, d) => ({ kind: "strong", inside: inline(m[1]!, d + 1) })],

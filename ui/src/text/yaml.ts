@@ -8,7 +8,7 @@ export type State = { block: number | undefined };
 
 export const START: State = { block: undefined };
 
-const KEY = /^("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s#:"'{}[\],&*!|>%@`-][^#]*?|-[^\s#:][^#]*?)(\s*:)(?=\s|$)/;
+const KEY = /^("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s#:"'{}[\],&*!|>%@`-][^#:]*(?::[^\s#:][^#:]*)*|-[^\s#:][^#:]*(?::[^\s#:][^#:]*)*)(:)(?=\s|$)/;
 const LITERAL = /^(?:true|false|null|~|yes|no|on|off)$/i;
 const NUMBER = /^[-+]?(?:0x[\da-f]+|0o?[0-7]+|(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|\.inf|\.nan)$/i;
 /** A longer line is shown without colours: finding them takes time, and nobody reads it. */

@@ -106,6 +106,18 @@ test("deep nesting is refused, and no stack is exhausted", () => {
   assert.throws(() => outline("- ".repeat(50_000)), Unreadable);
 });
 
+test("hostile texts take bounded time", () => {
+  const started = performance.now();
+  for (const text of ["a" + " ".repeat(300_000) + "x", "a: b" + " ".repeat(300_000) + "x", "a: [" + "1,".repeat(100_000) + "1]", "a:".repeat(100_000), "a: '" + "''".repeat(100_000), "a: b" + "#".repeat(300_000), "- a\n".repeat(20_000)]) {
+    try {
+      outline(text);
+    } catch (error) {
+      assert.ok(error instanceof Unreadable);
+    }
+  }
+  assert.ok(performance.now() - started < 60_000);
+});
+
 test("strings that would be read as something else are quoted", () => {
   assert.deepEqual(["yes", "1.0", "a: b", "a #b", "", "null", "plain text"].map((text) => scalar(text, 0)), ['"yes"', '"1.0"', '"a: b"', '"a #b"', '""', '"null"', "plain text"]);
 });

@@ -28,6 +28,14 @@ test("no character is lost, whatever the line is", () => {
   }
 });
 
+test("hostile lines take bounded time", () => {
+  const started = performance.now();
+  for (const line of ["a" + " ".repeat(1990) + "x", "a:".repeat(990), "- ".repeat(990), "{".repeat(1990), "'".repeat(1990), "a" + " #".repeat(990), "&".repeat(1990)]) {
+    for (let i = 0; i < 300; i++) tokens(line, START);
+  }
+  assert.ok(performance.now() - started < 60_000);
+});
+
 test("lines that are typed between others are coloured as in a new text", () => {
   const before = "a: 1\nb: |\n  text: x\nc: 2\nd: 3";
   for (const after of ["a: 1\nnew: 0\nb: |\n  text: x\nc: 2\nd: 3", "a: 1\n  text: x\nc: 2\nd: 3", "", "b: |\n  a: 1\nc: 2", before + "\n"]) {
