@@ -2,7 +2,7 @@
 // rarely has. `node test/mock.mjs [PORT [COUNT]]`
 
 import { createServer } from "node:http";
-import { readFileSync, existsSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
 import { dirname, extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -229,6 +229,8 @@ const FEED = [
 /** Starts the server; `count` releases, assets from `assets`. */
 export function start({ port = 0, count = 9, assets = join(here, "../../crates/ui/assets"), write = true } = {}) {
   const all = summaries(count);
+  // Read once: the bundle may be built anew meanwhile.
+  const files = new Map(readdirSync(assets).map((name) => [name, readFileSync(join(assets, name))]));
   const server = createServer((incoming, outgoing) => {
     const url = new URL(incoming.url, "http://mock");
     const head = { "Content-Security-Policy": CSP, "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store" };
@@ -243,10 +245,9 @@ export function start({ port = 0, count = 9, assets = join(here, "../../crates/u
     };
     if (!url.pathname.startsWith("/api/")) {
       const name = url.pathname.startsWith("/assets/") ? url.pathname.slice(8) : "index.html";
-      const file = join(assets, name);
-      if (name.includes("..") || !existsSync(file)) return json({ error: { kind: "not-found", message: "no such file" } }, 404);
-      outgoing.writeHead(200, { ...head, "Content-Type": TYPES[extname(file)] ?? "text/plain" });
-      return outgoing.end(readFileSync(file));
+      if (!files.has(name)) return json({ error: { kind: "not-found", message: "no such file" } }, 404);
+      outgoing.writeHead(200, { ...head, "Content-Type": TYPES[extname(name)] ?? "text/plain" });
+      return outgoing.end(files.get(name));
     }
     let text = "";
     incoming.on("data", (chunk) => (text += chunk));

@@ -86,6 +86,8 @@ pub(crate) fn ci(arguments: &[String]) -> Result<()> {
     }
     Steps::all(keep_going, |steps| {
         static_checks(steps)?;
+        // Not with the checks after every edit: npm may have to download.
+        steps.run("page of the web view", ui::check)?;
         steps.run("clippy", || clippy(&["--workspace"]))?;
         steps.run("the library without features", rendering_alone)?;
         // Tests compare with them, and skip what is missing.
@@ -157,7 +159,6 @@ fn static_checks(steps: &mut Steps) -> Result<()> {
         reference::check()?;
         site::check().map(|()| Outcome::Passed)
     })?;
-    steps.run("page of the web view", ui::check)?;
     steps.run("dependencies", || dependencies::run().map(|()| Outcome::Passed))
 }
 
