@@ -165,6 +165,17 @@ async function screens(browser, assets) {
       readOnly.close();
     }
   });
+  await test("attacks of another page work on a server that lets them in, so that they can be told", async () => {
+    const open = await start({ assets, open: true });
+    try {
+      const context = await browser.newContext();
+      const worked = await hostile(context, open.address);
+      await context.close();
+      for (const name of ["fetch reads", "fetch without CORS sends JSON", "event stream", "frame"]) assert.ok(worked.includes(name), `${name} is not in ${worked}`);
+    } finally {
+      open.close();
+    }
+  });
   mock.close();
   for (const count of [500, 10_000]) {
     await test(`${count} releases are listed at once, with few rows in the document`, () => many(browser, assets, count));
@@ -292,7 +303,9 @@ export async function hostile(context, target) {
   const page = await context.newPage();
   try {
     await page.goto(`http://localhost:${evil.address().port}/`);
-    return await page.evaluate(attack, target);
+    const worked = await page.evaluate(attack, target);
+    if (page.frames().some((frame) => frame.url().startsWith(target) && !frame.url().includes("/api/"))) worked.push("frame");
+    return worked;
   } finally {
     await page.close();
     evil.closeAllConnections();
@@ -310,7 +323,7 @@ async function attack(target) {
       // Refused, as it has to be.
     }
   };
-  await attempt("fetch reads", async () => (await fetch(`${target}/api/v1/releases`, { credentials: "include" })).ok);
+  await attempt("fetch reads", async () => (await fetch(`${target}/api/v1/session`, { credentials: "include" })).ok);
   await attempt("fetch without CORS sends JSON", async () => (await fetch(`${target}/api/v1/operations`, { method: "POST", credentials: "include", headers: { "Content-Type": "application/json" }, body: "{}" })).ok);
   await attempt("opaque fetch", async () => (await (await fetch(`${target}/api/v1/releases`, { mode: "no-cors", credentials: "include" })).text()) !== "");
   await attempt("image", () => new Promise((resolve) => Object.assign(new Image(), { onload: () => resolve(true), onerror: () => resolve(false), src: `${target}/api/v1/releases` })));
@@ -325,16 +338,10 @@ async function attack(target) {
     socket.onopen = () => resolve(true);
     socket.onerror = () => resolve(false);
   }));
+  // Whether it shows anything is seen from outside.
   await attempt("frame", () => new Promise((resolve) => {
     const frame = Object.assign(document.createElement("iframe"), { src: target });
-    frame.onload = () => {
-      try {
-        resolve(frame.contentWindow.location.href !== "about:blank" && frame.contentDocument !== null && frame.contentDocument.body.childElementCount > 0);
-      } catch {
-        // A frame of another origin: whether it shows anything is told by its size being asked below.
-        resolve(frame.contentWindow.length > 0);
-      }
-    };
+    frame.onload = () => resolve(false);
     document.body.append(frame);
   }));
   await attempt("form", () => new Promise((resolve) => {

@@ -226,14 +226,16 @@ const FEED = [
   ["readiness", { key: "a", kind: "Deployment", namespace: "shop", name: "web", state: "progressing", message: "2 of 3 replicas are available", ready: false, pods: [] }], ["readiness", { key: "b", kind: "Service", namespace: "shop", name: "web", state: "current", message: "", ready: true, pods: [] }],
 ];
 
-/** Starts the server; `count` releases, assets from `assets`. */
-export function start({ port = 0, count = 9, assets = join(here, "../../crates/ui/assets"), write = true } = {}) {
+/** Starts the server; `count` releases, assets from `assets`. An `open` one lets other pages in, to see that attacks work there. */
+export function start({ port = 0, count = 9, assets = join(here, "../../crates/ui/assets"), write = true, open = false } = {}) {
   const all = summaries(count);
   // Read once: the bundle may be built anew meanwhile.
   const files = new Map(readdirSync(assets).map((name) => [name, readFileSync(join(assets, name))]));
   const server = createServer((incoming, outgoing) => {
     const url = new URL(incoming.url, "http://mock");
-    const head = { "Content-Security-Policy": CSP, "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store" };
+    const closed = { "Content-Security-Policy": CSP, "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store" };
+    const origin = { "Access-Control-Allow-Origin": incoming.headers.origin ?? "*", "Access-Control-Allow-Credentials": "true", "Access-Control-Allow-Headers": "content-type" };
+    const head = open ? origin : closed;
     const json = (body, status = 200) => {
       outgoing.writeHead(status, { ...head, "Content-Type": "application/json" });
       outgoing.end(JSON.stringify(body));
@@ -243,6 +245,10 @@ export function start({ port = 0, count = 9, assets = join(here, "../../crates/u
       for (const [name, data] of events) outgoing.write(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
       if (end) outgoing.end();
     };
+    if (open && incoming.method === "OPTIONS") {
+      outgoing.writeHead(204, head);
+      return outgoing.end();
+    }
     if (!url.pathname.startsWith("/api/")) {
       const name = url.pathname.startsWith("/assets/") ? url.pathname.slice(8) : "index.html";
       if (!files.has(name)) return json({ error: { kind: "not-found", message: "no such file" } }, 404);
