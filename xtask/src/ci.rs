@@ -14,7 +14,7 @@ use crate::shell::{cargo, ci_binary, corpus, output, print_line, program, root, 
 use crate::steps::{Outcome, Steps};
 use crate::{
     api, bench, clients, contract, dependencies, e2e, fuzz, go, helm, helm_clients, images_report,
-    instructions, msrv, reference, registries, rehearse_report, reproducible, site, tidy, unicode,
+    instructions, msrv, reference, registries, rehearse_report, reproducible, site, tidy, ui, unicode,
 };
 
 /// The number of shards of the kill points, the fuzz targets and the tests on each Kubernetes; a CI run has one. Most tests
@@ -86,6 +86,8 @@ pub(crate) fn ci(arguments: &[String]) -> Result<()> {
     }
     Steps::all(keep_going, |steps| {
         static_checks(steps)?;
+        // Not with the checks after every edit: npm may have to download.
+        steps.run("page of the web view", ui::check)?;
         steps.run("clippy", || clippy(&["--workspace"]))?;
         steps.run("the library without features", rendering_alone)?;
         // Tests compare with them, and skip what is missing.
@@ -97,6 +99,7 @@ pub(crate) fn ci(arguments: &[String]) -> Result<()> {
         steps.run("documentation", documentation)?;
         steps.run("examples in documentation", doc_tests)?;
         steps.run("program", || ci_binary().map(|_| Outcome::Passed))?;
+        steps.run("the page in a browser", || ui::browser(&ci_binary()?))?;
         steps.run("conformance", conformance)?;
         steps.run("e2e on the embedded cluster", || e2e(&["--on", "embedded"], shard))?;
         steps.run("programs that call Helm", || helm_clients::run(&[]))?;

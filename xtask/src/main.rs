@@ -38,6 +38,7 @@ mod site;
 mod steps;
 mod tables;
 mod tidy;
+mod ui;
 mod unicode;
 
 use std::process::ExitCode;
@@ -75,6 +76,10 @@ cargo xtask TASK
                          build the documentation site and check its links; read it in a browser, too
   compare CHART… [-- ARGS]
                          render charts with Helm and with Pintle and show the first difference
+  ui [--check] [--browser [--program PINTLE]] [--pictures]
+                         build the page of `pintle ui` (crates/ui/assets) after checking its types and running its unit
+                         tests, or compare it with what is committed; run its tests in Chromium; take the pictures of the
+                         documentation
   bench [--smoke] [CHART…]
                          run Helm and Pintle side by side and print ratios
   bench cluster [--on NAME] [--rounds COUNT]
@@ -157,6 +162,7 @@ fn run() -> Result<()> {
         "recording" => recording::run(rest),
         "reference" => reference::run(rest),
         "site" => site::run(rest),
+        "ui" => report_outcome(ui::run(rest)),
         "compare" => compare::run(rest),
         "bench" => bench::run(rest),
         "instructions" => report_outcome(instructions::run(rest)),

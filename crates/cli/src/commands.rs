@@ -49,6 +49,7 @@ pub(crate) mod sign;
 pub(crate) mod status;
 pub(crate) mod template;
 pub(crate) mod test;
+pub(crate) mod ui;
 pub(crate) mod uninstall;
 pub(crate) mod unittest;
 pub(crate) mod unlock;
@@ -117,6 +118,7 @@ pub(crate) static ROOT: Command = Command {
         &status::COMMAND,
         &template::COMMAND,
         &test::COMMAND,
+        &ui::COMMAND,
         &uninstall::COMMAND,
         &unittest::COMMAND,
         &unlock::COMMAND,

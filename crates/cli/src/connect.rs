@@ -238,6 +238,54 @@ pub(crate) fn proxies(environment: &Environment) -> Proxies {
     Proxies { https: either("HTTPS_PROXY"), http: either("HTTP_PROXY"), none: either("NO_PROXY") }
 }
 
+/// Opens sessions with other clusters of the kubeconfig, or as other users, while a connection exists.
+#[derive(Clone)]
+pub(crate) struct Connector {
+    settings: Settings,
+    driver: Driver,
+    personality: Personality,
+    environment: Environment,
+    /// The session of the connection.
+    own: Session,
+}
+
+impl Connector {
+    pub(crate) fn new(
+        invocation: &mut Invocation<'_>,
+        connection: &Connection,
+    ) -> Result<Connector, Failure> {
+        Ok(Connector {
+            settings: settings(&invocation.flags, invocation.environment, connection.namespace.clone()),
+            driver: Driver::from_environment(invocation)?,
+            personality: invocation.personality,
+            environment: invocation.environment.clone(),
+            own: connection.session.clone(),
+        })
+    }
+
+    /// Connects to a context, or to the cluster of the connection, as its user or as another one.
+    pub(crate) async fn connect(
+        &self,
+        context: Option<String>,
+        user: Option<(String, Vec<String>)>,
+    ) -> pintle::Result<Session> {
+        let mut cluster = match context {
+            None if user.is_none() => return Ok(self.own.clone()),
+            None => self.own.cluster.clone(),
+            Some(context) => {
+                let settings = Settings { context, ..self.settings.clone() };
+                self.driver.cluster(&settings, self.personality).await?
+            }
+        };
+        if let Some((name, groups)) = user {
+            cluster = cluster.impersonate(&name, &groups)?;
+        }
+        let stores = self.driver.stores(&cluster, &self.environment).await;
+        let Stores { store, others, guarded } = stores.map_err(pintle::Error::Input)?;
+        Ok(Session { cluster, store, other_stores: others, excluded_stores: guarded, ..self.own.clone() })
+    }
+}
+
 /// The storage driver of releases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Driver {

@@ -67,7 +67,7 @@ pub(crate) enum Home {
 }
 
 /// The environment variables, of the process or of a test.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Environment {
     fixed: Option<Vec<(&'static str, &'static str)>>,
 }

@@ -54,6 +54,19 @@ pub(crate) fn contexts(explicit: &str, environment: &Environment) -> Vec<(String
     contexts
 }
 
+/// All contexts, sorted, each with its cluster, its user and its namespace.
+pub(crate) fn all_contexts(
+    explicit: &str,
+    environment: &Environment,
+) -> Vec<(String, String, String, String)> {
+    let config = Config::load(explicit, environment).unwrap_or_default();
+    let contexts = config.contexts.into_iter();
+    let mut contexts: Vec<_> =
+        contexts.map(|context| (context.name, context.cluster, context.user, context.namespace)).collect();
+    contexts.sort();
+    contexts
+}
+
 /// Which context of the kubeconfig is used.
 pub(crate) struct CurrentContext {
     pub(crate) name: String,

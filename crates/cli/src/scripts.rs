@@ -60,6 +60,20 @@ pub(crate) fn offline_session(invocation: &Invocation<'_>) -> Result<OfflineSess
 ///
 /// An unknown permission.
 pub(crate) fn lifecycle(invocation: &Invocation<'_>) -> Result<Lifecycle, Failure> {
+    let can_ask = io::stdin().is_terminal() && io::stderr().is_terminal();
+    lifecycle_of(invocation, can_ask)
+}
+
+/// As [`lifecycle`], for programs whose user does not look at the terminal: permissions are those of flags and of stored grants.
+///
+/// # Errors
+///
+/// As [`lifecycle`].
+pub(crate) fn lifecycle_without_asking(invocation: &Invocation<'_>) -> Result<Lifecycle, Failure> {
+    lifecycle_of(invocation, false)
+}
+
+fn lifecycle_of(invocation: &Invocation<'_>, can_ask: bool) -> Result<Lifecycle, Failure> {
     let flags = &invocation.flags;
     if !flags.declares(names::SKIP_SCRIPTS) || flags.on(names::SKIP_SCRIPTS) {
         return Ok(Lifecycle::default());
@@ -71,7 +85,7 @@ pub(crate) fn lifecycle(invocation: &Invocation<'_>) -> Result<Lifecycle, Failur
         accepted: flags.given(names::ACCEPT_PERMS).then_some(accepted),
         grants: Grants::for_user(invocation.environment),
         answered: Mutex::default(),
-        can_ask: io::stdin().is_terminal() && io::stderr().is_terminal(),
+        can_ask,
     };
     let network = if flags.on(names::ALLOW_PRIVATE_NETWORK) {
         Network::with_private_addresses()

@@ -72,6 +72,7 @@ mod status;
 mod support;
 mod template;
 mod test;
+mod ui;
 mod undone;
 mod uninstall;
 mod unittest;

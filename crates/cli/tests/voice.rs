@@ -6,7 +6,7 @@ use crate::support::TestEnv;
 const UNREACHABLE: &str = "--kube-apiserver http://127.0.0.1:1";
 
 /// Commands that would not end, or whose output is a protocol.
-const ENDLESS: [&str; 3] = ["cluster serve", "controller run", "lsp"];
+const ENDLESS: [&str; 4] = ["cluster serve", "controller run", "lsp", "ui"];
 
 /// What never belongs into a message: labels twice, Go's and Rust's notation for nothing, and data as programs print it for
 /// their developers.

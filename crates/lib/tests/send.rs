@@ -49,6 +49,9 @@ fn operations_on_a_cluster_can_be_spawned() {
     spawned(async { ops::adopt(&any(), &any()).await });
     spawned(async { ops::apply_plan(&any(), &any(), &mut Silent).await });
     spawned(async { ops::diff_upgrade(&any(), &any(), &any(), &mut Silent).await });
+    spawned(async { ops::access(&any(), &[]).await });
+    spawned(async { ops::namespaces(&any()).await });
+    spawned(async { ops::owned_objects(&any(), &any::<Vec<ops::ObjectStatus>>()).await });
     spawned(async { ops::drift(&any(), &any()).await });
     spawned(async move { ops::exists(&any(), &name(), &name()).await });
     spawned(async move { ops::get(&any(), &name(), &name(), &any()).await });

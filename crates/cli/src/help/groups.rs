@@ -22,7 +22,7 @@ pub(super) const GROUPS: &[(&str, &[&str])] = &[
             "cache",
         ],
     ),
-    ("Releases", &["status", "history", "get", "rollback", "test", "drift", "adopt", "unlock"]),
+    ("Releases", &["status", "history", "get", "rollback", "test", "drift", "adopt", "unlock", "ui"]),
     ("See before", &["template", "plan", "apply", "diff", "upgrade-check", "preview", "rehearse", "hooks"]),
     ("Chart authors", &["lint", "check", "lsp", "unittest", "ct", "schema", "docs", "lua", "post-render"]),
     ("Clusters", &["cluster", "init", "controller", "request"]),

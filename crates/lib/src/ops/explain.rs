@@ -66,6 +66,21 @@ pub struct ExplainedLine {
     pub conditions: Vec<ExplainedCondition>,
 }
 
+/// An object or hook of the rendered chart, as text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExplainedDocument {
+    /// The rendered file.
+    pub file: String,
+    /// The line of its first line as [`Explanation::explain_line`] counts them.
+    pub line: usize,
+    /// The kind.
+    pub kind: String,
+    /// The name.
+    pub name: String,
+    /// The text.
+    pub text: String,
+}
+
 /// An `if`, `with` or `range` around a line.
 #[derive(Clone, Debug)]
 pub struct ExplainedCondition {
@@ -340,8 +355,7 @@ impl Explanation {
         let render = self.render.as_ref().ok_or_else(|| {
             Error::Input(self.problem.clone().unwrap_or_else(|| "the chart was not rendered".to_owned()))
         })?;
-        let sorted = pintle_objects::sort(&render.files, Order::Install)
-            .map_err(|source| Error::Objects { cause: Box::new(source), rendered: Vec::new() })?;
+        let sorted = self.sorted(render)?;
         let found = render.find(self.chart.name(), wanted, &sorted)?;
         let explained = render.trace.line(&found.file, found.file_line).unwrap_or_default();
         let LineExplanation { templates, reads, conditions } = explained;
@@ -354,6 +368,56 @@ impl Explanation {
         let (values, fields) = self.explain_reads(&origins, reads);
         let FoundLine { file, line, text, .. } = found;
         Ok(ExplainedLine { file, line, text, templates, values, fields, conditions })
+    }
+
+    /// The objects and hooks whose lines can be explained; none if the templates failed.
+    ///
+    /// # Errors
+    /// When the rendered files are no valid YAML.
+    pub fn documents(&self) -> Result<Vec<ExplainedDocument>> {
+        let Some(render) = &self.render else { return Ok(Vec::new()) };
+        let sorted = self.sorted(render)?;
+        let mut printed: BTreeMap<&str, usize> = BTreeMap::new();
+        let found = documents(&sorted);
+        let explained = found.iter().map(|document| {
+            let before = printed.entry(document.path).or_default();
+            let line = *before + HEADER + 1;
+            let mut text = Vec::new();
+            push_document(&mut text, document.path, document.content);
+            *before += memchr::memchr_iter(b'\n', &text).count();
+            ExplainedDocument {
+                file: document.path.to_owned(),
+                line,
+                kind: document.kind.clone(),
+                name: document.name.clone(),
+                text: String::from_utf8_lossy(document.content).into_owned(),
+            }
+        });
+        Ok(explained.collect())
+    }
+
+    /// The lines of a document that a value has reached, counted as in [`ExplainedDocument`]: those whose templates read the
+    /// value, a map that contains it, or a part of it.
+    pub fn lines_of(&self, document: &ExplainedDocument, value: &ValuePath) -> Vec<usize> {
+        let Some(render) = &self.render else { return Vec::new() };
+        let Some(text) = self.rendered(&document.file) else { return Vec::new() };
+        let text = String::from_utf8_lossy(text);
+        // A file may have the same text twice; the first one counts.
+        let Some(start) = text.find(document.text.trim_end()) else { return Vec::new() };
+        let first = text[..start].bytes().filter(|byte| *byte == b'\n').count() + 1;
+        let reads = |line: &usize| {
+            let explained = render.trace.line(&document.file, first + line);
+            explained.is_some_and(|explained| {
+                explained.reads.values.iter().any(|read| value.is_within(read) || read.is_within(value))
+            })
+        };
+        let lines = 0..document.text.trim_end().split('\n').count();
+        lines.filter(reads).map(|line| document.line + line).collect()
+    }
+
+    fn sorted<'r>(&self, render: &'r Render) -> Result<Sorted<'r>> {
+        pintle_objects::sort(&render.files, Order::Install)
+            .map_err(|source| Error::Objects { cause: Box::new(source), rendered: Vec::new() })
     }
 
     /// What was read; a map is one value here.

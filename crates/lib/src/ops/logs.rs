@@ -24,7 +24,7 @@ pub struct LogsRequest {
     pub namespace: String,
     /// The name of the release.
     pub name: String,
-    /// The object whose pods are read; `None` for all objects of the release.
+    /// The object whose pods are read, which may be a hook; `None` for all objects of the release, without its hooks.
     pub object: Option<ObjectId>,
     /// The container; `None` for all.
     pub container: Option<String>,
@@ -105,7 +105,12 @@ pub async fn logs(
 /// The containers whose logs are read.
 async fn sources(session: &Session, request: &LogsRequest) -> Result<Vec<LogSource>> {
     let version = content(session, &request.namespace, &request.name, &VersionRef::Current).await?;
-    let recorded = read_recorded(&session.cluster, &version.manifest, &request.namespace).await?;
+    let mut manifest = version.manifest.clone();
+    for hook in version.hooks.iter().filter(|_| request.object.is_some()) {
+        manifest.push_str("\n---\n");
+        manifest.push_str(&hook.manifest);
+    }
+    let recorded = read_recorded(&session.cluster, &manifest, &request.namespace).await?;
     let mut sources = Vec::new();
     let mut is_found = false;
     for (object, _) in recorded {

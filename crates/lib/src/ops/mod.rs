@@ -1,12 +1,16 @@
 //! The operations, one file each: a request in, a result out.
 
 #[cfg(feature = "cluster")]
+mod access;
+#[cfg(feature = "cluster")]
 mod adopt;
 #[cfg(feature = "registry")]
 mod attach;
 mod chart_input;
 #[cfg(feature = "embedded")]
 mod check;
+#[cfg(feature = "cluster")]
+mod compare;
 mod create;
 pub mod dependency;
 #[cfg(feature = "cluster")]
@@ -14,10 +18,14 @@ mod diff;
 #[cfg(feature = "docs")]
 mod docs;
 #[cfg(feature = "cluster")]
+mod documents;
+#[cfg(feature = "cluster")]
 mod drift;
 mod explain;
 #[cfg(feature = "cluster")]
 mod get;
+#[cfg(feature = "cluster")]
+mod hidden;
 #[cfg(feature = "cluster")]
 mod history;
 mod hook_plan;
@@ -46,6 +54,8 @@ mod name;
 mod objects;
 #[cfg(feature = "registry")]
 mod oci;
+#[cfg(feature = "cluster")]
+mod owned;
 mod package;
 #[cfg(feature = "cluster")]
 mod page;
@@ -88,12 +98,16 @@ mod watch;
 #[cfg(feature = "cluster")]
 pub use crate::deploy::{KeptObjects, NotOwnedObject, UnverifiedObject};
 #[cfg(feature = "cluster")]
+pub use access::{AccessAnswer, AccessQuestion, access, namespaces};
+#[cfg(feature = "cluster")]
 pub use adopt::{AdoptRequest, Adopted, adopt};
 #[cfg(feature = "registry")]
 pub use attach::{AttachRequest, Attached, Attachments, attach_to_chart};
 pub use chart_input::ChartInput;
 #[cfg(feature = "embedded")]
 pub use check::{CheckRequest, CheckSubject, Checked, LoadedChart, check, check_loaded};
+#[cfg(feature = "cluster")]
+pub use compare::{ComparedObject, compare};
 pub use create::{CreateFromRequest, CreateRequest, CreatedFrom, SourceManifest, create, create_from};
 #[cfg(feature = "cluster")]
 pub use diff::{
@@ -103,16 +117,21 @@ pub use diff::{
 #[cfg(feature = "docs")]
 pub use docs::{DocsRequest, Documented, DocumentedChart, document};
 #[cfg(feature = "cluster")]
+pub use documents::{RecordedDocument, recorded_documents};
+#[cfg(feature = "cluster")]
 pub use drift::{
     DRIFT_DETECTION, DriftIgnoreRule, DriftRequest, DriftedField, DriftedObject, ReleaseDrift, drift,
 };
 #[cfg(feature = "cluster")]
 pub use explain::explain_release;
 pub use explain::{
-    ExplainedCondition, ExplainedLine, ExplainedValue, Explanation, RenderedLine, ValueReader, explain_chart,
+    ExplainedCondition, ExplainedDocument, ExplainedLine, ExplainedValue, Explanation, RenderedLine,
+    ValueReader, explain_chart,
 };
 #[cfg(feature = "cluster")]
 pub use get::{computed_values, exists, get};
+#[cfg(feature = "cluster")]
+pub use hidden::{HIDDEN, HiddenTexts, hide_lines, hide_object, restore_hidden};
 #[cfg(feature = "cluster")]
 pub use history::{history, versions};
 pub use hook_plan::{PlannedHook, plan_hooks, planned_hooks};
@@ -139,6 +158,8 @@ pub use logs::{LogsRequest, logs};
 pub use objects::{ObjectEvent, ObjectStatus, PodStatus, objects};
 #[cfg(feature = "registry")]
 pub use oci::{FetchedChart, PushRequest, fetch_oci_chart, push_oci_chart};
+#[cfg(feature = "cluster")]
+pub use owned::{OwnedObject, owned_objects};
 pub use package::{PackageRequest, package};
 #[cfg(feature = "cluster")]
 pub use page::{PageRequest, ReleasePage, list_page};

@@ -32,6 +32,7 @@ pub use apply::{AppliedPlan, apply_plan};
 pub use saved::{PlanFile, PlanKey, SavedPlan};
 pub use sensitive::SensitivePath;
 pub use stale::Moved;
+pub(super) use trial::changes_of_maps as changes_of;
 
 /// The operation of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -376,7 +376,7 @@ pub(super) fn changes(before: &[u8], after: &[u8]) -> Vec<PlannedChange> {
     changes_of_maps(&read(before), &read(after))
 }
 
-fn changes_of_maps(before: &Map<Node>, after: &Map<Node>) -> Vec<PlannedChange> {
+pub(in crate::ops) fn changes_of_maps(before: &Map<Node>, after: &Map<Node>) -> Vec<PlannedChange> {
     let found = differences(before, after).into_iter();
     found
         .map(|difference| PlannedChange {
