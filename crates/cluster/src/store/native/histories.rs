@@ -10,6 +10,7 @@ use pintle_objects::Object;
 use pintle_release::Summary;
 
 use crate::cluster::Cluster;
+use crate::store::content::KnownContents;
 use crate::store::record::{self, PayloadRef};
 
 /// How much all histories that are kept may take together, in bytes.
@@ -19,7 +20,7 @@ const ENTRY_BYTES: usize = 400;
 
 /// Histories of releases, which stores share ([`NativeStore::with_histories`](super::NativeStore::with_histories)).
 #[derive(Debug, Default)]
-pub struct HistoryCache(Mutex<Histories>);
+pub struct HistoryCache(Mutex<Histories>, KnownContents);
 
 #[derive(Debug, Default)]
 struct Histories {
@@ -93,6 +94,11 @@ impl History {
 }
 
 impl HistoryCache {
+    /// The charts that were compared with what they should hold.
+    pub(super) fn contents(&self) -> &KnownContents {
+        &self.1
+    }
+
     /// The resource version of a release, and names and resource versions of its versions' objects, oldest first, as they were last
     /// read or written here; `None` if they are not known, or there is no release. Whoever watches the objects can tell by
     /// them whether anything changed, without reading them.
