@@ -93,6 +93,7 @@ impl Clusters {
         let allowed = move |host: &str, address| rules.allow(host, address);
         let cluster = Cluster::from_kubeconfig(&text, USER_AGENT, Arc::new(allowed)).await;
         let cluster = cluster.map_err(|error| failed(error.to_string()))?;
+        let cluster = cluster.with_in_flight_limit(crate::run::MAX_IN_FLIGHT);
         cluster.refresh_discovery_after(crate::run::DISCOVERY_MAX_AGE);
         let mut clusters = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
         clusters.insert(known, cluster.clone(), 1);

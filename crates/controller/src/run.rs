@@ -48,6 +48,9 @@ const CHART_MAX_AGE: Duration = Duration::from_secs(60);
 /// How long discovery is cached: charts see new kinds in `.Capabilities` after that at the latest.
 pub(crate) const DISCOVERY_MAX_AGE: Duration = Duration::from_secs(60);
 
+/// How many requests to a cluster are under way at once, if the server keeps up.
+pub(crate) const MAX_IN_FLIGHT: usize = 32;
+
 /// How much memory reconciliations may use together, if nothing else is known.
 const DEFAULT_MEMORY: u64 = 1 << 30;
 
@@ -193,6 +196,8 @@ pub async fn run(
         }
     }
     health.metrics.set_leader(true);
+    // The lease is renewed without it: it must not wait behind the work.
+    let cluster = cluster.with_in_flight_limit(MAX_IN_FLIGHT);
     log(&LogLine::info("reconciling requests"));
     let cancel = Cancel::default();
     let holder = options.holder(candidate.as_ref().map(Candidate::leadership));
