@@ -492,14 +492,13 @@ impl Worker {
         Some(reconciler.jittered(settled.interval()))
     }
 
-    /// Reads and reconciles a request. Also returns whether it is ready.
+    /// Reads and reconciles a request. Also returns whether it is ready, or needs nothing more.
     async fn reconcile(&self, head: &RequestHead, uid: &str, permit: Arc<Permit>) -> Result<(Action, bool)> {
         let reconciler = &self.reconciler;
         let due = lock(&self.known.changed).get(uid).copied().unwrap_or_else(Instant::now);
         let (requeue, is_ready) = match self.read(head).await? {
             None => {
                 lock(&self.failures).remove(uid);
-                reconciler.charts.forget(uid);
                 return Ok((Action::await_change(), true));
             }
             Some(Err(undecodable)) => {
@@ -513,7 +512,9 @@ impl Worker {
             }
         };
         lock(&self.failures).remove(uid);
-        Ok((requeue.0.map_or_else(Action::await_change, Action::requeue), is_ready))
+        // One that is not looked at again by itself, such as one that is deleted, waits for nothing.
+        let is_done = is_ready || requeue.0.is_none();
+        Ok((requeue.0.map_or_else(Action::await_change, Action::requeue), is_done))
     }
 
     /// Reads the request; `None` when it is gone. The watch keeps only heads, and may be behind what we wrote.

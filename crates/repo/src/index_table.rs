@@ -19,8 +19,11 @@ pub struct IndexTable {
     max_age: Duration,
     max_bytes: usize,
     /// The slots, the one that was used last at the end.
-    slots: Mutex<VecDeque<(String, Arc<Mutex<Slot>>, usize)>>,
+    slots: Mutex<VecDeque<KeyedSlot>>,
 }
+
+/// The key, the slot, and the size of its index.
+type KeyedSlot = (String, Arc<Mutex<Slot>>, usize);
 
 #[derive(Debug, Default)]
 struct Slot {

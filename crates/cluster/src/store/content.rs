@@ -175,16 +175,25 @@ impl Content {
     }
 }
 
-/// Secrets that were compared with what they should hold, by connection, namespace and name: their uids, and whether all pieces of
-/// the chart were right.
+/// Secrets that were compared with what they should hold.
 #[derive(Debug, Default)]
-pub(super) struct KnownContents(Mutex<BTreeMap<(String, String, String), (String, bool)>>);
+pub(super) struct KnownContents(Mutex<BTreeMap<SecretKey, KnownSecret>>);
+
+/// Connection, namespace and name.
+type SecretKey = (String, String, String);
+
+#[derive(Debug)]
+struct KnownSecret {
+    uid: String,
+    /// Whether all pieces of the chart were right.
+    is_confirmed: bool,
+}
 
 impl KnownContents {
     fn get(&self, cluster: &Cluster, namespace: &str, name: &str) -> Option<String> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (cluster.identity(), namespace.to_owned(), name.to_owned());
-        known.get(&key).filter(|(_, is_confirmed)| *is_confirmed).map(|(uid, _)| uid.clone())
+        known.get(&key).filter(|known| known.is_confirmed).map(|known| known.uid.clone())
     }
 
     fn note(&self, cluster: &Cluster, secret: &Object) {
@@ -193,15 +202,15 @@ impl KnownContents {
             known.pop_first();
         }
         let key = (cluster.identity(), secret.namespace().to_owned(), secret.name().to_owned());
-        known.insert(key, (secret.uid().to_owned(), false));
+        known.insert(key, KnownSecret { uid: secret.uid().to_owned(), is_confirmed: false });
     }
 
     fn confirm(&self, cluster: &Cluster, namespace: &str, names: &[String]) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for name in names {
             let key = (cluster.identity(), namespace.to_owned(), name.clone());
-            if let Some((_, is_confirmed)) = known.get_mut(&key) {
-                *is_confirmed = true;
+            if let Some(known) = known.get_mut(&key) {
+                known.is_confirmed = true;
             }
         }
     }
@@ -226,7 +235,8 @@ async fn is_referenced(cluster: &Cluster, namespace: &str, label: &str) -> Resul
     let selection =
         ListParams { limit: 1, metadata_only: true, ..ListParams::labels(format!("{LABEL}={label}")) };
     let page = cluster.page(&crds::release_versions(), namespace, &selection, "").await?;
-    Ok(!page.objects.is_empty())
+    // A page may be empty although there is another one.
+    Ok(!page.objects.is_empty() || !page.next.is_empty())
 }
 
 /// Deletes the Secrets of a chart to which no version refers any more. Returns whether it did.

@@ -4,7 +4,7 @@
 mod disk;
 mod verify;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -37,6 +37,8 @@ const MAX_LOADED_BYTES: usize = 32 << 20;
 const MAX_RESOLVED: usize = 4096;
 /// How much text all indexes that are kept may have together, in bytes.
 const MAX_INDEXES: usize = 32 << 20;
+/// How many requests are remembered with their references.
+const MAX_REFERENCES: usize = 32_768;
 /// How long a request to a repository may take.
 const TIMEOUT: Duration = Duration::from_secs(120);
 /// The largest index or archive, in bytes.
@@ -66,7 +68,7 @@ pub struct Charts {
     max_age: Duration,
     resolved: Mutex<Recent<Entry>>,
     /// The reference of each request whose chart is resolved without its rights, by uid.
-    references: Mutex<BTreeMap<String, String>>,
+    references: Mutex<Recent<String>>,
     indexes: Arc<IndexTable>,
     loaded: Mutex<VecDeque<LoadedChart>>,
 }
@@ -95,7 +97,7 @@ impl Charts {
             memory_share: u64::MAX,
             max_age,
             resolved: Mutex::new(Recent::new(MAX_RESOLVED)),
-            references: Mutex::default(),
+            references: Mutex::new(Recent::new(MAX_REFERENCES)),
             indexes: Arc::new(IndexTable::new(max_age, MAX_INDEXES)),
             loaded: Mutex::default(),
         }
@@ -157,11 +159,6 @@ impl Charts {
             public: Some(public),
         });
         found == digest
-    }
-
-    /// Forgets a request.
-    pub(crate) fn forget(&self, uid: &str) {
-        self.references.lock().unwrap_or_else(PoisonError::into_inner).remove(uid);
     }
 
     /// An archive in a ConfigMap or Secret. Its metadata tells whether it changed, so that a large archive is read once.
@@ -227,10 +224,11 @@ impl Charts {
         let reference = key(source, &login, signer.as_ref());
         let entry = self.entry(&reference);
         let public = (login.is_none() && signer.is_none()).then(|| Arc::new(source.clone()));
-        self.references
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(request.uid().to_owned(), reference);
+        self.references.lock().unwrap_or_else(PoisonError::into_inner).insert(
+            request.uid().to_owned(),
+            reference,
+            1,
+        );
         let mut entry = entry.lock().await;
         let known = entry.clone().filter(|known| !fresh && known.at.elapsed() < self.max_age);
         let known = match known {
