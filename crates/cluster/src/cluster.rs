@@ -8,6 +8,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use crate::connect::{self, Settings};
 use crate::discovery::{DiscoveryCache, Resource, RestMapping};
 use crate::error::{Error, Result};
+use crate::in_flight::InFlight;
 use crate::offline::DiscardService;
 use crate::openapi::Schemas;
 use crate::rate_limit::RateLimiter;
@@ -31,6 +32,8 @@ struct Inner {
     is_trusted: bool,
     default_namespace: String,
     limiter: Option<Arc<RateLimiter>>,
+    /// How many requests are under way at once; see [`Cluster::with_in_flight_limit`].
+    in_flight: Option<Arc<InFlight>>,
     discovery_cache: Arc<DiscoveryCache>,
     schemas: Arc<Schemas>,
     warnings: Arc<Warnings>,
@@ -85,6 +88,18 @@ impl Cluster {
     #[cfg(test)]
     pub(crate) fn with_limits(self, limits: Limits) -> Self {
         Cluster { inner: Arc::new(Inner { limits, ..(*self.inner).clone() }) }
+    }
+
+    /// The same connection, on which at most so many requests are under way at once, and half as many whenever the server
+    /// answers that it has too many (429). Watches and logs do not count. Connections as other users share the limit.
+    #[must_use]
+    pub fn with_in_flight_limit(self, most: usize) -> Self {
+        let in_flight = Some(InFlight::new(most));
+        Cluster { inner: Arc::new(Inner { in_flight, ..(*self.inner).clone() }) }
+    }
+
+    pub(crate) fn in_flight(&self) -> Option<&Arc<InFlight>> {
+        self.inner.in_flight.as_ref()
     }
 
     /// The same connection, which calls a function with the address of the server before it waits for seconds because the
@@ -225,6 +240,7 @@ impl Cluster {
             is_trusted: true,
             default_namespace,
             limiter,
+            in_flight: None,
             discovery_cache: Arc::default(),
             schemas: Arc::default(),
             warnings: Arc::default(),

@@ -16,6 +16,7 @@ pub mod crds;
 mod credentials;
 mod discovery;
 mod error;
+mod in_flight;
 mod kubeconfig;
 pub mod logs;
 mod lookup;

@@ -20,6 +20,8 @@ const MAX_ATTEMPTS: u32 = 4;
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
 /// How long one request may wait for its attempts in all.
 const MAX_WAIT: Duration = Duration::from_secs(120);
+/// The status of a server that has too much to do.
+const TOO_MANY_REQUESTS: u16 = 429;
 /// Pauses from this length are reported.
 const REPORTED_WAIT: Duration = Duration::from_secs(2);
 /// How long a response may take to begin. The API server itself gives up after 60 seconds, so beyond this nothing
@@ -194,6 +196,15 @@ impl Cluster {
     }
 
     async fn attempt(&self, request: &Request) -> Result<Response> {
+        let Some(limit) = self.in_flight() else { return self.attempt_now(request).await };
+        let slot = limit.acquire().await;
+        let answer = self.attempt_now(request).await;
+        let is_throttled = matches!(&answer, Err(Error::Api(status)) if status.code == TOO_MANY_REQUESTS);
+        slot.answered(is_throttled);
+        answer
+    }
+
+    async fn attempt_now(&self, request: &Request) -> Result<Response> {
         let answer = match tokio::time::timeout(RESPONSE_TIMEOUT, self.open_reporting(request)).await {
             Ok(answer) => answer?,
             Err(_) => {

@@ -12,7 +12,7 @@ Usage: pintle-controller [FLAGS]
 
   --namespace NAME                 watch one namespace instead of all
   --selector SELECTOR              watch only requests with these labels, for sharding
-  --concurrent N                   reconcile N requests at once (10)
+  --concurrent N                   work on N requests at once (16); any number may wait until their objects are ready
   --concurrent-per-namespace N     reconcile N requests of one namespace at once (half of --concurrent)
   --memory SIZE                    how much memory reconciliations may use together, such as 512Mi; without it, five eighths
                                    of the limit of the container, or 1Gi if there is none
@@ -22,7 +22,9 @@ Usage: pintle-controller [FLAGS]
                                    networks (10.96.0.0/12), addresses and host names of a list; without it, only to
                                    public addresses. Loopback and link-local addresses must be in the list
   --watch-values                   watch ConfigMaps and Secrets with the label helm.sh/watch=true, so that requests that
-                                   use them follow their changes at once
+                                   use them follow their changes at once; with --watch-values=all, all ConfigMaps and Secrets,
+                                   and nothing is read for requests whose objects did not change
+  --watch-records=false            do not watch Release and ReleaseVersion objects, but read them for each request at its interval
   --interval-jitter PERCENT        vary intervals by this much (5)
   --requeue-dependency DURATION    look at dependencies that are not ready this often (30s)
   --graceful-shutdown-timeout DURATION
@@ -85,7 +87,11 @@ impl Args {
                 parsed.options.addresses = rules.map_err(|error| format!("{name}: {error}"))?;
                 continue;
             }
-            if let "--watch-values" | "--leader-elect" = name.as_str() {
+            if name == "--watch-values" && value.as_deref() == Some("all") {
+                parsed.options.watch_all_values = true;
+                continue;
+            }
+            if let "--watch-values" | "--watch-records" | "--leader-elect" = name.as_str() {
                 let on = match value.as_deref() {
                     None | Some("true") => true,
                     Some("false") => false,
@@ -93,6 +99,7 @@ impl Args {
                 };
                 match name.as_str() {
                     "--watch-values" => parsed.options.watch_values = on,
+                    "--watch-records" => parsed.options.watch_records = on,
                     _ => parsed.leader_elect = on,
                 }
                 continue;

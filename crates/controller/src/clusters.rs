@@ -1,13 +1,13 @@
 //! The clusters of requests: the controller's own, or another one by a kubeconfig in a Secret, each with the rights of the
 //! request.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pintle::cluster::Cluster;
 
 use crate::address::AddressRules;
 use crate::error::{Error, Result};
+use crate::recent::Recent;
 use crate::request::{ArchiveKind, HelmRequest, KubeConfig};
 use crate::values;
 
@@ -18,9 +18,8 @@ const USER_AGENT: &str = concat!("pintle-controller/", env!("CARGO_PKG_VERSION")
 
 /// Connections to other clusters, by the Secret that describes them. Requests for the same cluster share a connection pool
 /// and the results of discovery.
-#[derive(Default)]
 pub(crate) struct Clusters {
-    connections: Mutex<BTreeMap<String, Cluster>>,
+    connections: Mutex<Recent<Cluster>>,
     addresses: AddressRules,
 }
 
@@ -32,10 +31,16 @@ pub(crate) struct RequestClusters {
     pub(crate) target: Cluster,
 }
 
+impl Default for Clusters {
+    fn default() -> Clusters {
+        Clusters::new(AddressRules::default())
+    }
+}
+
 impl Clusters {
     /// Connects only to servers at addresses that the rules allow.
     pub(crate) fn new(addresses: AddressRules) -> Clusters {
-        Clusters { addresses, ..Clusters::default() }
+        Clusters { connections: Mutex::new(Recent::new(MAX_CLUSTERS)), addresses }
     }
 
     /// Returns the clusters of a request whose release is in the cluster of `kube_config`. `default_account` is impersonated
@@ -88,12 +93,10 @@ impl Clusters {
         let allowed = move |host: &str, address| rules.allow(host, address);
         let cluster = Cluster::from_kubeconfig(&text, USER_AGENT, Arc::new(allowed)).await;
         let cluster = cluster.map_err(|error| failed(error.to_string()))?;
+        let cluster = cluster.with_in_flight_limit(crate::run::MAX_IN_FLIGHT);
         cluster.refresh_discovery_after(crate::run::DISCOVERY_MAX_AGE);
         let mut clusters = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
-        if clusters.len() >= MAX_CLUSTERS {
-            clusters.clear();
-        }
-        clusters.insert(known, cluster.clone());
+        clusters.insert(known, cluster.clone(), 1);
         Ok(cluster)
     }
 }

@@ -3,13 +3,14 @@
 //! Before a release is installed or upgraded, Helm's store is checked for one of the same name. Each check makes the API server
 //! scan all Secrets of the namespace, which is too much for a thousand requests that are created at once.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pintle::cluster::{Cluster, ListParams};
 use tokio::time::Instant;
 
+use crate::recent::Recent;
 use crate::request::ArchiveKind;
 use crate::values;
 
@@ -24,8 +25,13 @@ const MAX_RECORDS: u32 = 500;
 const MAX_NAMESPACES: usize = 4096;
 
 /// The names of Helm's releases by cluster, user and namespace; users may have different rights.
-#[derive(Default)]
-pub(crate) struct HelmReleases(Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<Namespace>>>>);
+pub(crate) struct HelmReleases(Mutex<Recent<Arc<tokio::sync::Mutex<Namespace>>>>);
+
+impl Default for HelmReleases {
+    fn default() -> HelmReleases {
+        HelmReleases(Mutex::new(Recent::new(MAX_NAMESPACES)))
+    }
+}
 
 #[derive(Default)]
 struct Namespace {
@@ -86,10 +92,12 @@ impl HelmLookup {
 impl HelmReleases {
     fn entry(&self, key: String) -> Arc<tokio::sync::Mutex<Namespace>> {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if entries.len() >= MAX_NAMESPACES {
-            entries.clear();
+        if let Some(entry) = entries.get(&key) {
+            return Arc::clone(entry);
         }
-        Arc::clone(entries.entry(key).or_default())
+        let entry = Arc::<tokio::sync::Mutex<Namespace>>::default();
+        entries.insert(key, Arc::clone(&entry), 1);
+        entry
     }
 }
 

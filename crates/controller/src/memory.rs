@@ -24,6 +24,8 @@ const GROWTH: u64 = 4;
 const HELD_BASE: u64 = 4 << 20;
 /// What a byte of rendered text takes as objects, wanted, recorded and live, and as parts of requests.
 const HELD_FACTOR: u64 = 16;
+/// The same while objects are waited for: a few small answers, and the rendered text in fewer forms.
+const WAITING_BASE: u64 = 64 << 10;
 
 /// The memory, and who waits for it. Clones share it.
 #[derive(Clone, Debug)]
@@ -186,7 +188,15 @@ impl Reservation {
 
     /// Gives back what a release does not need whose chart was rendered to so many bytes.
     pub(crate) fn shrink_to_rendered(&self, bytes: usize) {
-        let needed = HELD_BASE.saturating_add((bytes as u64).saturating_mul(HELD_FACTOR));
+        self.shrink_to(HELD_BASE.saturating_add((bytes as u64).saturating_mul(HELD_FACTOR)));
+    }
+
+    /// Gives back what is not needed to wait for objects whose chart was rendered to so many bytes.
+    pub(crate) fn shrink_to_waiting(&self, bytes: usize) {
+        self.shrink_to(WAITING_BASE.saturating_add((bytes as u64).saturating_mul(HELD_FACTOR)));
+    }
+
+    fn shrink_to(&self, needed: u64) {
         let freed = {
             let mut size = self.size.lock().unwrap_or_else(PoisonError::into_inner);
             let freed = size.saturating_sub(needed);

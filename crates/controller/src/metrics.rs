@@ -20,6 +20,8 @@ pub struct Metrics {
     active: AtomicI64,
     /// Known requests.
     requests: AtomicU64,
+    /// Turns for which nothing was read.
+    settled: AtomicU64,
     /// Whether this process is the leader.
     leader: AtomicU64,
 }
@@ -55,6 +57,11 @@ impl Metrics {
     /// Notes the beginning of a reconciliation.
     pub(crate) fn begin(&self) {
         self.active.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Notes a turn of a request for which nothing was to be done, and nothing to be read to know that.
+    pub(crate) fn settled(&self) {
+        self.settled.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Notes the end of a reconciliation.
@@ -108,6 +115,9 @@ impl Metrics {
             head(&mut out, name, "gauge", help);
             let _ = writeln!(out, "{name} {value}");
         }
+        let name = "pintle_settled_turns_total";
+        head(&mut out, name, "counter", "Turns of requests for which nothing was to be done or read.");
+        let _ = writeln!(out, "{name} {}", self.settled.load(Ordering::Relaxed));
         out
     }
 }

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use pintle::cluster::logs::LogSource;
-use pintle::{MessageKind, ObjectProgress, Progress, Reporter};
+use pintle::{MessageKind, ObjectProgress, Progress, Reporter, Stage};
 use pintle_tree::LogLine;
 
 use crate::conditions::truncated;
+use crate::fair_queue::Permit;
 use crate::memory::Reservation;
 
 /// How many lines of hook logs are kept.
@@ -27,12 +28,27 @@ pub(crate) struct Collected {
     partial: BTreeMap<String, Vec<u8>>,
     /// What is given back when the size of the release is known.
     memory: Option<Arc<Reservation>>,
+    /// The worker, which others have while this operation waits.
+    worker: Option<Arc<Permit>>,
+    /// The size of what was rendered.
+    rendered: usize,
 }
 
 impl Collected {
-    /// For an operation that has reserved memory.
-    pub(crate) fn with_memory(memory: Option<Arc<Reservation>>) -> Collected {
-        Collected { memory, ..Collected::default() }
+    /// For an operation that has reserved memory and has a worker.
+    pub(crate) fn new(memory: Option<Arc<Reservation>>, worker: Option<Arc<Permit>>) -> Collected {
+        Collected { memory, worker, ..Collected::default() }
+    }
+
+    /// Objects and hooks may take long to become ready, and nothing is done meanwhile.
+    fn enter(&mut self, stage: Stage) {
+        let waits = matches!(stage, Stage::Waiting | Stage::Hooks(_));
+        if let Some(worker) = &self.worker {
+            if waits { worker.rest() } else { worker.resume() }
+        }
+        if let Some(memory) = self.memory.as_ref().filter(|_| stage == Stage::Waiting) {
+            memory.shrink_to_waiting(self.rendered);
+        }
     }
 
     /// An object that is not ready, with the reason.
@@ -66,7 +82,9 @@ impl Reporter for Collected {
         match progress {
             // The error is reported with the condition.
             Progress::Message(message) if message.kind != MessageKind::Failure => self.log.push(message.line),
+            Progress::Stage(stage) => self.enter(stage),
             Progress::Rendered { bytes } => {
+                self.rendered = bytes;
                 if let Some(memory) = &self.memory {
                     memory.shrink_to_rendered(bytes);
                 }

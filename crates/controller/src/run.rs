@@ -4,7 +4,7 @@
 //! Each reconciliation is a task of the multi-threaded runtime, so that all cores work. What takes long without waiting, such
 //! as rendering, is done on blocking threads by the operations.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::atomic::Ordering;
@@ -13,9 +13,10 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures::stream::BoxStream;
-use futures::{FutureExt as _, Stream, StreamExt as _};
+use futures::{FutureExt as _, StreamExt as _};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::core::PartialObjectMeta;
+use kube::api::ObjectMeta;
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind, PartialObjectMeta};
 use kube::runtime::controller::{Action, Config as QueueConfig};
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::{WatchStreamExt as _, applier, reflector, watcher};
@@ -29,14 +30,16 @@ use tokio::time::Instant;
 
 use crate::address::AddressRules;
 use crate::charts::Charts;
-use crate::fair_queue::FairQueue;
+use crate::fair_queue::{FairQueue, Permit, Priority};
 use crate::leader::{Candidate, LeaderElection, Leadership};
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::reconcile::{ClusterCache, Log, Reconciler};
 use crate::request::{ArchiveKind, FINALIZER, HelmRequest, RequestHead, Undecodable, WATCH_LABEL};
 use crate::serve::Health;
+use crate::settled::Settled;
 use crate::value_files::ValueFiles;
+use crate::watched::{Coverage, Key, Kind, Users, Watched, key};
 use crate::{Error, Result};
 
 /// How long a resolved chart reference is cached at most.
@@ -45,8 +48,17 @@ const CHART_MAX_AGE: Duration = Duration::from_secs(60);
 /// How long discovery is cached: charts see new kinds in `.Capabilities` after that at the latest.
 pub(crate) const DISCOVERY_MAX_AGE: Duration = Duration::from_secs(60);
 
+/// How many requests to a cluster are under way at once, if the server keeps up.
+pub(crate) const MAX_IN_FLIGHT: usize = 32;
+
 /// How much memory reconciliations may use together, if nothing else is known.
 const DEFAULT_MEMORY: u64 = 1 << 30;
+
+/// How many objects a page of a list of metadata has: a few hundred bytes each.
+const METADATA_PAGE: u32 = 2_000;
+
+/// How long a request waits for the first lists of the watches. Then it is looked at without them.
+const LIST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long giving up the leader's lease may take.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -58,7 +70,7 @@ pub struct Options {
     pub namespace: String,
     /// A label selector for requests, for sharding; all if empty.
     pub selector: String,
-    /// How many requests are reconciled at once.
+    /// How many requests are worked on at once; any number may wait until their objects are ready.
     pub concurrent: u16,
     /// How many requests of one namespace are reconciled at once; half of `concurrent` if it is 0.
     pub concurrent_per_namespace: u16,
@@ -77,6 +89,11 @@ pub struct Options {
     pub cancel_timeout: Duration,
     /// Whether ConfigMaps and Secrets with the label `helm.sh/watch` are watched.
     pub watch_values: bool,
+    /// Whether all ConfigMaps and Secrets are watched, so that changes of any that a request reads are noticed at once, and
+    /// nothing is read for requests whose objects did not change.
+    pub watch_all_values: bool,
+    /// Whether `Release` and `ReleaseVersion` objects are watched, so that nothing is read for those that did not change.
+    pub watch_records: bool,
     /// The folder of cached charts.
     pub cache: PathBuf,
     /// The proxies for repositories.
@@ -96,7 +113,7 @@ impl Default for Options {
         Options {
             namespace: String::new(),
             selector: String::new(),
-            concurrent: 10,
+            concurrent: 16,
             concurrent_per_namespace: 0,
             default_service_account: "default".to_owned(),
             memory: DEFAULT_MEMORY,
@@ -105,6 +122,8 @@ impl Default for Options {
             graceful_shutdown: Duration::from_secs(600),
             cancel_timeout: Duration::from_secs(15),
             watch_values: false,
+            watch_all_values: false,
+            watch_records: true,
             cache: PathBuf::from("pintle-controller-cache"),
             proxies: Proxies::default(),
             addresses: AddressRules::default(),
@@ -177,6 +196,8 @@ pub async fn run(
         }
     }
     health.metrics.set_leader(true);
+    // The lease is renewed without it: it must not wait behind the work.
+    let cluster = cluster.with_in_flight_limit(MAX_IN_FLIGHT);
     log(&LogLine::info("reconciling requests"));
     let cancel = Cancel::default();
     let holder = options.holder(candidate.as_ref().map(Candidate::leadership));
@@ -266,6 +287,7 @@ struct Worker {
     /// Failures to read a request or to write its status in a row, by uid.
     failures: Mutex<BTreeMap<String, u32>>,
     known: Arc<Known>,
+    watched: Arc<Watched>,
 }
 
 /// What is known about requests besides their heads, by uid.
@@ -273,8 +295,10 @@ struct Worker {
 struct Known {
     /// When each request was last seen to change.
     changed: Mutex<BTreeMap<String, Instant>>,
-    /// The objects from which a request takes values or its chart, as of its last reconciliation.
-    sources: Mutex<BTreeMap<String, Vec<(ArchiveKind, String)>>>,
+    /// Why a request is looked at next, if not because its interval is over.
+    reasons: Mutex<BTreeMap<String, Priority>>,
+    /// The requests that read an object, as of their last reconciliation.
+    users: Mutex<Users<ObjectRef<RequestHead>>>,
 }
 
 /// A poisoned lock is fine: each change of these maps is a single call.
@@ -285,7 +309,15 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Known {
     fn forget(&self, uid: &str) {
         lock(&self.changed).remove(uid);
-        lock(&self.sources).remove(uid);
+        lock(&self.reasons).remove(uid);
+        lock(&self.users).forget(uid);
+    }
+
+    /// Notes why a request is looked at next; the most urgent reason counts.
+    fn expect(&self, uid: &str, reason: Priority) {
+        let mut reasons = lock(&self.reasons);
+        let known = reasons.entry(uid.to_owned()).or_insert(reason);
+        *known = reason.min(*known);
     }
 }
 
@@ -305,14 +337,18 @@ async fn run_workers(
     let known = Arc::new(Known::default());
     let log = Arc::clone(&reconciler.log);
     let queue = FairQueue::new(options.concurrent.into(), options.share().into());
-    let (reader, triggers) = requests(&cluster, &options, Arc::clone(&known), log);
+    let watched = Watched::new(&options.namespace, coverage(&options));
+    let (reader, triggers) =
+        requests(&cluster, &options, Arc::clone(&known), Arc::clone(&queue), Arc::clone(&log));
     let worker = Arc::new(Worker {
         reconciler,
         queue: Arc::clone(&queue),
         failures: Mutex::default(),
         known: Arc::clone(&known),
+        watched: Arc::clone(&watched),
     });
-    let triggers = triggers.chain_values(&cluster, &options, &reader, &known);
+    let watches = Watches { cluster, options, watched, known, queue: Arc::clone(&queue), log };
+    let triggers = futures::stream::select(triggers, watches.triggers()).boxed();
     let (mut end, closing) = (ended, Arc::clone(&queue));
     let triggers = triggers.take_until(async move {
         let _ = end.wait_for(|ended| *ended).await;
@@ -379,39 +415,108 @@ async fn reconcile(
     head: Arc<RequestHead>,
     worker: Arc<Worker>,
 ) -> std::result::Result<Action, ReconcileError> {
-    let namespace = head.namespace().unwrap_or_default();
-    let Some(_permit) = worker.queue.acquire(&namespace).await else { return Ok(Action::await_change()) };
     let uid = head.uid().unwrap_or_default();
-    let reconciler = &worker.reconciler;
-    let due = lock(&worker.known.changed).get(&uid).copied().unwrap_or_else(Instant::now);
-    let requeue = match worker.read(&head).await.map_err(ReconcileError)? {
-        None => {
-            lock(&worker.failures).remove(&uid);
-            return Ok(Action::await_change());
-        }
-        Some(Err(undecodable)) => {
-            let Undecodable { request, reason } = *undecodable;
-            reconciler.reject(request, reason).await.map_err(ReconcileError)?
-        }
-        Some(Ok(request)) => {
-            lock(&worker.known.sources).insert(uid.clone(), sources(&request));
-            reconciler.reconcile_due(request, due).await.map_err(ReconcileError)?
-        }
+    if let Some(pause) = worker.settled_pause(&head, &uid).await {
+        lock(&worker.known.reasons).remove(&uid);
+        return Ok(Action::requeue(pause));
+    }
+    let namespace = head.namespace().unwrap_or_default();
+    let priority = lock(&worker.known.reasons).get(&uid).copied().unwrap_or(Priority::Interval);
+    let Some(permit) = worker.queue.acquire(&namespace, &uid, priority).await else {
+        return Ok(Action::await_change());
     };
-    lock(&worker.failures).remove(&uid);
-    Ok(requeue.0.map_or_else(Action::await_change, Action::requeue))
+    // What comes from now on is another reason.
+    lock(&worker.known.reasons).remove(&uid);
+    let done = worker.reconcile(&head, &uid, Arc::new(permit)).await.map_err(ReconcileError);
+    if !matches!(&done, Ok((_, true))) {
+        worker.known.expect(&uid, Priority::Failure);
+    }
+    done.map(|(action, _)| action)
 }
 
-/// The objects from which a request takes values or its chart.
-fn sources(request: &HelmRequest) -> Vec<(ArchiveKind, String)> {
+/// The objects that are read for a request in its namespace: for its values, its chart, and how to reach both.
+fn sources(request: &HelmRequest) -> BTreeSet<(Kind, Key)> {
     let spec = &request.spec;
-    let values = spec.values_from.iter();
-    let values = values.filter_map(|source| Some((source.object_kind()?, source.name.clone())));
-    let archive = spec.chart.archive.as_ref().map(|archive| (archive.kind, archive.name.clone()));
-    values.chain(archive).collect()
+    let mut sources = BTreeSet::new();
+    let mut add = |kind: ArchiveKind, name: &str| {
+        sources.insert((Kind::from(kind), key(request.namespace(), name)));
+    };
+    for source in &spec.values_from {
+        if let Some(kind) = source.object_kind() {
+            add(kind, &source.name);
+        }
+    }
+    if let Some(archive) = &spec.chart.archive {
+        add(archive.kind, &archive.name);
+    }
+    let secrets = [
+        spec.chart.credentials.as_ref().map(|credentials| &credentials.name),
+        spec.chart.verify.as_ref().map(|verify| &verify.secret_ref.name),
+        spec.kube_config.as_ref().map(|config| &config.secret_ref.name),
+    ];
+    for name in secrets.into_iter().flatten() {
+        add(ArchiveKind::Secret, name);
+    }
+    sources
 }
 
 impl Worker {
+    /// When to look at a request again for which nothing is to be done, and nothing to be read to know that.
+    async fn settled_pause(&self, head: &RequestHead, uid: &str) -> Option<Duration> {
+        let (meta, reconciler) = (head.meta(), &self.reconciler);
+        let generation = meta.generation.unwrap_or_default();
+        let settled = Settled::parse(head.settled()).filter(|settled| settled.is_of(generation))?;
+        if meta.deletion_timestamp.is_some() {
+            return None;
+        }
+        tokio::time::timeout(LIST_TIMEOUT, self.watched.listed()).await.ok()?;
+        let namespace = head.namespace().unwrap_or_default();
+        let request = (namespace.as_str(), generation, meta.annotations.as_ref());
+        let (account, now) = (&reconciler.default_service_account, reconciler.clock.now().unix());
+        if !settled.holds(request, &*self.watched, account, now) {
+            return None;
+        }
+        let chart = settled.chart();
+        let memory = (&reconciler.memory, namespace.as_str());
+        if !chart.is_empty() && !reconciler.charts.is_current(uid, chart, memory).await {
+            return None;
+        }
+        let of = |(kind, name): &(ArchiveKind, String)| (Kind::from(*kind), key(&namespace, name));
+        let sources = settled.sources().iter().map(of).collect();
+        lock(&self.known.users).set(uid, &ObjectRef::from_obj(head), sources);
+        // What changed before that would have told nobody.
+        if !settled.holds(request, &*self.watched, account, now) {
+            return None;
+        }
+        reconciler.metrics.settled();
+        Some(reconciler.jittered(settled.interval()))
+    }
+
+    /// Reads and reconciles a request. Also returns whether it is ready, or needs nothing more.
+    async fn reconcile(&self, head: &RequestHead, uid: &str, permit: Arc<Permit>) -> Result<(Action, bool)> {
+        let reconciler = &self.reconciler;
+        let due = lock(&self.known.changed).get(uid).copied().unwrap_or_else(Instant::now);
+        let (requeue, is_ready) = match self.read(head).await? {
+            None => {
+                lock(&self.failures).remove(uid);
+                return Ok((Action::await_change(), true));
+            }
+            Some(Err(undecodable)) => {
+                let Undecodable { request, reason } = *undecodable;
+                (reconciler.reject(request, reason).await?, false)
+            }
+            Some(Ok(request)) => {
+                // Before they are read, so that no change is missed.
+                lock(&self.known.users).set(uid, &ObjectRef::from_obj(head), sources(&request));
+                reconciler.reconcile_due(request, due, Some(permit)).await?
+            }
+        };
+        lock(&self.failures).remove(uid);
+        // One that is not looked at again by itself, such as one that is deleted, waits for nothing.
+        let is_done = is_ready || requeue.0.is_none();
+        Ok((requeue.0.map_or_else(Action::await_change, Action::requeue), is_done))
+    }
+
     /// Reads the request; `None` when it is gone. The watch keeps only heads, and may be behind what we wrote.
     async fn read(
         &self,
@@ -446,6 +551,7 @@ fn requests(
     cluster: &Cluster,
     options: &Options,
     known: Arc<Known>,
+    queue: Arc<FairQueue>,
     log: Log,
 ) -> (Store<RequestHead>, Triggers) {
     let api: Api<RequestHead> = scoped(cluster.kube_client().clone(), &options.namespace);
@@ -479,7 +585,10 @@ fn requests(
                         false => {
                             keys.insert(uid.clone(), key);
                             if is_new {
-                                lock(&known.changed).insert(uid, Instant::now());
+                                lock(&known.changed).insert(uid.clone(), Instant::now());
+                                let reason = reason(&head);
+                                known.expect(&uid, reason);
+                                queue.promote(&head.namespace().unwrap_or_default(), &uid, reason);
                             }
                         }
                     }
@@ -490,6 +599,12 @@ fn requests(
             std::future::ready(due)
         });
     (reader, changed.boxed())
+}
+
+/// Why a request is looked at that the watch shows.
+fn reason(head: &RequestHead) -> Priority {
+    let is_handled = head.meta().deletion_timestamp.is_none() && head.is_handled();
+    if is_handled { Priority::FirstSight } else { Priority::Change }
 }
 
 /// What the predicate compares: a request is reconciled when one of these changes.
@@ -510,39 +625,110 @@ impl PredicateKey {
     }
 }
 
-/// Adds the triggers of values to those of requests.
-trait ChainValues {
-    fn chain_values(
-        self,
-        cluster: &Cluster,
-        options: &Options,
-        reader: &Store<RequestHead>,
-        known: &Arc<Known>,
-    ) -> Triggers;
+/// How much of what requests depend on is watched.
+fn coverage(options: &Options) -> [(Kind, Coverage); 4] {
+    let records = if options.watch_records { Coverage::All } else { Coverage::None };
+    let values = match (options.watch_all_values, options.watch_values) {
+        (true, _) => Coverage::All,
+        (false, true) => Coverage::Some,
+        (false, false) => Coverage::None,
+    };
+    [(Kind::Release, records), (Kind::Version, records), (Kind::ConfigMap, values), (Kind::Secret, values)]
 }
 
-impl ChainValues for Triggers {
-    fn chain_values(
-        self,
-        cluster: &Cluster,
-        options: &Options,
-        reader: &Store<RequestHead>,
-        known: &Arc<Known>,
-    ) -> Triggers {
-        if !options.watch_values {
-            return self;
-        }
-        let client = cluster.kube_client().clone();
-        let config = watcher::Config::default().labels(&format!("{WATCH_LABEL}=true"));
-        let namespace = options.namespace.as_str();
-        // Only metadata: what the objects hold is read with the rights of the requests that use them.
+/// The watches of what requests depend on. Only metadata: what the objects hold is read with the rights of the requests that use
+/// them.
+struct Watches {
+    cluster: Cluster,
+    options: Options,
+    watched: Arc<Watched>,
+    known: Arc<Known>,
+    queue: Arc<FairQueue>,
+    log: Log,
+}
+
+impl Watches {
+    /// Follows all of them. Changes of ConfigMaps and Secrets trigger the requests that read them; those of records are mostly
+    /// ours, and those of others are found at the interval.
+    fn triggers(self) -> Triggers {
+        let client = self.cluster.kube_client().clone();
+        let namespace = self.options.namespace.as_str();
+        let config = watcher::Config::default().page_size(METADATA_PAGE);
+        let values = match self.watched.coverage(Kind::ConfigMap) {
+            // Records of Helm and payloads of ours are no values, and there are more of them than of anything else.
+            Coverage::All => (config.clone(), config.clone().fields(NO_RECORDS)),
+            _ => {
+                let labelled = config.clone().labels(&format!("{WATCH_LABEL}=true"));
+                (labelled.clone(), labelled)
+            }
+        };
         let config_maps: Api<PartialObjectMeta<ConfigMap>> = scoped(client.clone(), namespace);
-        let secrets: Api<PartialObjectMeta<Secret>> = scoped(client, namespace);
-        let config_maps = watcher(config_maps, config.clone()).default_backoff().touched_objects();
-        let secrets = watcher(secrets, config).default_backoff().touched_objects();
-        let config_maps = users(config_maps, ArchiveKind::ConfigMap, reader.clone(), Arc::clone(known));
-        let secrets = users(secrets, ArchiveKind::Secret, reader.clone(), Arc::clone(known));
-        futures::stream::select(self, futures::stream::select(config_maps, secrets)).boxed()
+        let secrets: Api<PartialObjectMeta<Secret>> = scoped(client.clone(), namespace);
+        let releases = record_kind(&client, "Release", namespace);
+        let versions = record_kind(&client, "ReleaseVersion", namespace);
+        let all = [
+            self.follow(Kind::ConfigMap, watcher(config_maps, values.0).boxed()),
+            self.follow(Kind::Secret, watcher(secrets, values.1).boxed()),
+            self.follow(Kind::Release, watcher(releases, config.clone()).boxed()),
+            self.follow(Kind::Version, watcher(versions, config).boxed()),
+        ];
+        futures::stream::select_all(all).boxed()
+    }
+
+    /// Notes what a watch sees. The stream has the requests that read what changed, and never fails: without the watch, requests
+    /// are looked at as if there was none.
+    fn follow<K>(&self, kind: Kind, events: MetadataEvents<K>) -> Triggers
+    where
+        K: kube::Resource + 'static,
+    {
+        if self.watched.coverage(kind) == Coverage::None {
+            return futures::stream::empty().boxed();
+        }
+        let (watched, known) = (Arc::clone(&self.watched), Arc::clone(&self.known));
+        let (queue, log) = (Arc::clone(&self.queue), Arc::clone(&self.log));
+        let events = events.map(|event| event.map(metadata_event)).default_backoff();
+        let due = events.flat_map(move |event| {
+            if let Err(error) = &event {
+                log(&LogLine::warn(format!("cannot watch {kind:?} objects: {error}"), Vec::new()));
+            }
+            let changed = watched.note(kind, &event);
+            let users = lock(&known.users);
+            let found: Vec<_> = changed.into_iter().flat_map(|object| users.of(kind, object)).collect();
+            drop(users);
+            for (uid, request) in &found {
+                known.expect(uid, Priority::Values);
+                queue.promote(request.namespace.as_deref().unwrap_or_default(), uid, Priority::Values);
+            }
+            futures::stream::iter(found.into_iter().map(|(_, request)| Ok(request)))
+        });
+        due.boxed()
+    }
+}
+
+/// Secrets that are no records of releases.
+const NO_RECORDS: &str = "type!=helm.sh/release.v1,type!=helm.sh/release-payload.v3";
+
+/// What a watch of metadata yields.
+type MetadataEvents<K> = BoxStream<'static, watcher::Result<watcher::Event<PartialObjectMeta<K>>>>;
+
+/// An event with the metadata alone.
+fn metadata_event<K>(event: watcher::Event<PartialObjectMeta<K>>) -> watcher::Event<ObjectMeta> {
+    match event {
+        watcher::Event::Apply(object) => watcher::Event::Apply(object.metadata),
+        watcher::Event::Delete(object) => watcher::Event::Delete(object.metadata),
+        watcher::Event::InitApply(object) => watcher::Event::InitApply(object.metadata),
+        watcher::Event::Init => watcher::Event::Init,
+        watcher::Event::InitDone => watcher::Event::InitDone,
+    }
+}
+
+/// The metadata of a kind of records.
+fn record_kind(client: &kube::Client, kind: &str, namespace: &str) -> Api<PartialObjectMeta<DynamicObject>> {
+    let kind = GroupVersionKind::gvk(crds::GROUP, crds::VERSION, kind);
+    let resource = ApiResource::from_gvk(&kind);
+    match namespace {
+        "" => Api::all_with(client.clone(), &resource),
+        namespace => Api::namespaced_with(client.clone(), namespace, &resource),
     }
 }
 
@@ -551,36 +737,6 @@ where
     K: kube::Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>,
 {
     if namespace.is_empty() { Api::all(client) } else { Api::namespaced(client, namespace) }
-}
-
-/// The requests that use an object that changed.
-fn users<K>(
-    changes: impl Stream<Item = std::result::Result<PartialObjectMeta<K>, watcher::Error>> + Send + 'static,
-    kind: ArchiveKind,
-    reader: Store<RequestHead>,
-    known: Arc<Known>,
-) -> Triggers
-where
-    K: 'static,
-{
-    let due = changes.flat_map(move |change| {
-        let found: Vec<_> = match change {
-            Ok(changed) => {
-                let (namespace, name) = (changed.metadata.namespace, changed.metadata.name);
-                let wanted = (kind, name.unwrap_or_default());
-                let sources = lock(&known.sources);
-                let is_user = |head: &Arc<RequestHead>| {
-                    let used = sources.get(head.meta().uid.as_deref().unwrap_or_default());
-                    head.meta().namespace == namespace && used.is_some_and(|used| used.contains(&wanted))
-                };
-                let users = reader.state().into_iter().filter(is_user);
-                users.map(|head| Ok(ObjectRef::from_obj(&*head))).collect()
-            }
-            Err(error) => vec![Err(error)],
-        };
-        futures::stream::iter(found)
-    });
-    due.boxed()
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Files with values from web servers and registries. Each is pinned to a digest, so a cached file never becomes stale, and a
 //! server cannot change the values of a release.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -12,6 +11,7 @@ use sha2::{Digest as _, Sha256};
 use crate::address::AddressRules;
 use crate::charts::describe_error;
 use crate::error::{Error, Result};
+use crate::recent::Recent;
 use crate::request::{ValuesReference, hex};
 use crate::values::describe;
 
@@ -26,13 +26,13 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 pub struct ValueFiles {
     proxies: Proxies,
     addresses: AddressRules,
-    kept: Mutex<BTreeMap<String, Vec<u8>>>,
+    kept: Mutex<Recent<Vec<u8>>>,
 }
 
 impl ValueFiles {
     /// Fetches through these proxies, from addresses that the rules allow.
     pub fn new(proxies: Proxies, addresses: AddressRules) -> ValueFiles {
-        ValueFiles { proxies, addresses, kept: Mutex::default() }
+        ValueFiles { proxies, addresses, kept: Mutex::new(Recent::new(MAX_KEPT)) }
     }
 
     /// Returns the file of a reference that has a URL and a digest.
@@ -53,10 +53,7 @@ impl ValueFiles {
         };
         let bytes = bytes.map_err(failed)?;
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.values().map(Vec::len).sum::<usize>() + bytes.len() > MAX_KEPT {
-            kept.clear();
-        }
-        kept.insert(known, bytes.clone());
+        kept.insert(known, bytes.clone(), bytes.len());
         Ok(bytes)
     }
 

@@ -11,12 +11,13 @@ use pintle_tree::{Map, Node, json, merge, set};
 use crate::error::{Error, Result};
 use crate::memory::StageLimits;
 use crate::request::{ArchiveKind, HelmRequest, ValuesReference};
+use crate::settled::{MISSING, Source, state};
 use crate::value_files::ValueFiles;
 
 /// The most that all sources of values may have together, in bytes.
 const MAX_SOURCES: usize = 32 << 20;
 
-/// Returns the values of a request. The objects are read with the rights of `cluster`.
+/// Returns the values of a request. The objects are read with the rights of `cluster`, and added to `read_objects`.
 ///
 /// # Errors
 /// When an object or a key is missing, or a value cannot be parsed.
@@ -25,12 +26,13 @@ pub(crate) async fn compose(
     files: &ValueFiles,
     request: &HelmRequest,
     limits: StageLimits,
+    read_objects: &mut Vec<Source>,
 ) -> Result<Map<Node>> {
     let mut sources = Vec::new();
     let mut total = 0;
     for reference in &request.spec.values_from {
         let found = match reference.object_kind() {
-            Some(kind) => read(cluster, request.namespace(), reference, kind).await?,
+            Some(kind) => read(cluster, request.namespace(), reference, kind, read_objects).await?,
             None => Some(files.get(reference).await?),
         };
         let Some(bytes) = found else { continue };
@@ -87,9 +89,15 @@ async fn read(
     namespace: &str,
     reference: &ValuesReference,
     kind: ArchiveKind,
+    read_objects: &mut Vec<Source>,
 ) -> Result<Option<Vec<u8>>> {
     let found = cluster.get_by_name(&resource(kind), namespace, &reference.name).await;
     let found = found.map_err(|error| Error::Values(format!("{}: {error}", describe(reference))))?;
+    read_objects.push(Source {
+        kind,
+        name: reference.name.clone(),
+        state: found.as_ref().map_or(MISSING, |object| state(object.uid(), object.resource_version())),
+    });
     let Some(object) = found else {
         return match reference.optional {
             true => Ok(None),

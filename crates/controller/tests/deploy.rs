@@ -51,6 +51,12 @@ async fn the_controller_has_no_right_to_write_anything_but_requests_events_and_i
     assert!(!text.contains("secrets") && !text.contains("'*'") && !text.contains("cluster-admin"), "{text}");
     let watching = rendered(&["watchValues=true"]).await;
     assert!(watching.contains("resources: [configmaps, secrets]\n  verbs: [list, watch]"), "{watching}");
+    let all = rendered(&["watchValues=all", "watchRecords=false"]).await;
+    assert!(all.contains("- --watch-values=all\n") && all.contains("- --watch-records=false\n"), "{all}");
+    assert!(text.contains("resources: [releases, releaseversions]\n  verbs: [list, watch]"), "{text}");
+    assert!(!all.contains("resources: [releases, releaseversions]"), "{all}");
+    assert!(!text.contains("FlowSchema"));
+    assert!(rendered(&["flowSchema.create=true"]).await.contains("kind: FlowSchema"));
     let namespaced = rendered(&["watchNamespace=apps"]).await;
     assert!(!namespaced.contains("kind: ClusterRole"), "{namespaced}");
     assert!(namespaced.contains("- --namespace=apps"));

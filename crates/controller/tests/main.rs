@@ -4,6 +4,7 @@
 mod budgets;
 mod deploy;
 mod failures;
+mod idle;
 mod interrupted;
 mod lifecycle;
 mod options;

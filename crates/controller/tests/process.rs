@@ -52,6 +52,11 @@ pub(crate) fn start_on(cluster: Cluster, test: &TestCluster, identity: &str, opt
 }
 
 impl Running {
+    /// What the controller says to Prometheus.
+    pub(crate) fn metrics(&self) -> String {
+        self.health.metrics.render()
+    }
+
     pub(crate) async fn stop(self) {
         self.stop.notify_one();
         tokio::time::timeout(LIMIT, self.task).await.unwrap().unwrap().unwrap();

@@ -1,6 +1,7 @@
 //! All integration tests of this crate in one program, because linking each separately takes long.
 #![allow(clippy::disallowed_methods, reason = "tests take their settings from the environment")]
 
+mod contents;
 mod drift;
 mod embedded;
 mod examples;

@@ -18,10 +18,13 @@ use pintle_registry::{Proxies, Transport};
 use pintle_tree::redact::redacted;
 
 use crate::chartmuseum::AccessToken;
+use crate::config::Entry;
 use crate::content::compare;
 use crate::error::{Error, Result};
-use crate::index::Validators;
+use crate::index::{Cached, Validators};
+use crate::index_table::IndexTable;
 use crate::oci::Registries;
+use crate::repository::index_of;
 
 pub use key_pair::key_pair_problem;
 pub(crate) use redirect::{basic, uri};
@@ -116,6 +119,8 @@ pub struct Getter {
     addresses: Option<AddressCheck>,
     trusts_subdomains: bool,
     max_bytes: u64,
+    /// Indexes that are kept in memory, and whether the server is asked for them in any case.
+    indexes: Option<(Arc<IndexTable>, bool)>,
 }
 
 impl Getter {
@@ -133,6 +138,22 @@ impl Getter {
             addresses: None,
             trusts_subdomains: false,
             max_bytes: u64::MAX,
+            indexes: None,
+        }
+    }
+
+    /// The same getter, for a process that resolves many references: indexes of repositories that are named by their URLs are
+    /// kept in memory. With `fresh`, their servers are asked in any case.
+    #[must_use]
+    pub fn with_indexes(self, indexes: Arc<IndexTable>, fresh: bool) -> Getter {
+        Getter { indexes: Some((indexes, fresh)), ..self }
+    }
+
+    /// The index of a repository that is named by its URL.
+    pub(crate) fn index_of(&self, entry: &Entry) -> Result<Arc<Cached>> {
+        match &self.indexes {
+            Some((indexes, fresh)) => indexes.get(self, entry, *fresh),
+            None => index_of(self, entry).map(Arc::new),
         }
     }
 

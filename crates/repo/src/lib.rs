@@ -36,6 +36,7 @@ mod fetch;
 mod get;
 pub mod hub;
 pub mod index;
+mod index_table;
 mod listed;
 mod oci;
 mod oci_search;
@@ -55,6 +56,7 @@ pub use get::{
     Access, DownloadProgress, Getter, Meter, Request, Response, SchemeGetter, StaleDigest, key_pair_problem,
 };
 pub use index::{Cached, Skipped};
+pub use index_table::IndexTable;
 pub use oci::{Credentials, Registries};
 pub use pintle_registry::Proxies;
 pub use resolve::{Fetched, Folders, Resolved, Resolver, Source, Wanted, unreachable_repository, warnings};

@@ -161,7 +161,7 @@ fn write_charts(cache: &Path, name: &str, index: &Cached) -> std::io::Result<()>
 }
 
 /// Fetches an index into `sink`, and returns its validators; `None` if the server says that `known` is still current.
-fn fetch_index(
+pub(crate) fn fetch_index(
     getter: &Getter,
     entry: &Entry,
     known: Option<&Validators>,

@@ -17,7 +17,7 @@ use crate::get::{Access, Getter};
 use crate::index::Cached;
 use crate::listed::{self, archive_url};
 use crate::oci::OciChart;
-use crate::repository::{check_scheme, index_of, index_path};
+use crate::repository::{check_scheme, index_path};
 
 /// Where things are kept.
 #[derive(Clone, Debug, Default)]
@@ -165,7 +165,7 @@ impl Resolver<'_> {
             ..Entry::default()
         };
         check_scheme(self.getter, repo_url)?;
-        let index = index_of(self.getter, &entry).map_err(|error| unreachable_repository(repo_url, error))?;
+        let index = self.getter.index_of(&entry).map_err(|error| unreachable_repository(repo_url, error))?;
         let mut log = warnings(&index, repo_url);
         let mut what = format!("chart {}", quote(reference.as_bytes()));
         if !version.is_empty() {

@@ -4,6 +4,7 @@ mod api;
 mod application;
 mod changes;
 mod clock;
+mod content;
 mod helm;
 mod native;
 mod payload;

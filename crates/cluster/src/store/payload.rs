@@ -10,6 +10,7 @@ use pintle_release::{ReleaseVersion, chunk};
 use pintle_tree::{Map, Node};
 
 use super::api;
+use super::content::{self, Content};
 use super::record::{self, PayloadRef};
 use crate::cluster::Cluster;
 use crate::discovery::Resource;
@@ -18,11 +19,11 @@ use crate::error::{Error, Result};
 /// How many Secrets are transferred at once; each is about a megabyte.
 const MAX_CONCURRENCY: usize = 4;
 /// The type of the Secrets. It differs from Helm's, so that Helm does not list them as releases.
-const TYPE: &str = "helm.sh/release-payload.v3";
+pub(super) const TYPE: &str = "helm.sh/release-payload.v3";
 /// The data key.
-const KEY: &str = "payload";
+pub(super) const KEY: &str = "payload";
 
-fn secrets() -> Resource {
+pub(super) fn secrets() -> Resource {
     Resource::new("", "v1", "Secret", "secrets")
 }
 
@@ -40,17 +41,44 @@ fn names(version_name: &str, pieces: usize, digest: &str, is_replacement: bool) 
 /// A compressed payload with the names of its Secrets, not written yet.
 pub(super) struct PayloadSecrets {
     packed: Vec<u8>,
+    /// The chart, if it is kept apart.
+    pub(super) chart: Option<Content>,
     /// The reference for the version's spec.
     pub(super) note: PayloadRef,
 }
 
 impl PayloadSecrets {
-    /// Compresses the payload of the version with this object name.
-    pub(super) fn new(version_name: &str, payload: &Payload, is_replacement: bool) -> Self {
-        let packed = payload.pack();
+    /// Compresses the payload of the version with this object name. A large chart is kept apart.
+    pub(super) fn new(version_name: &str, payload: &Payload) -> Self {
+        let parts = payload.pack_parts();
+        let chart = parts.as_ref().and_then(Content::of);
+        let packed = match (&chart, parts) {
+            (Some(_), Some(parts)) => parts.rest,
+            _ => payload.pack(),
+        };
+        PayloadSecrets::of(version_name, payload, packed, chart, false)
+    }
+
+    /// The same with the chart in it, to replace a payload.
+    pub(super) fn whole(version_name: &str, payload: &Payload) -> Self {
+        PayloadSecrets::of(version_name, payload, payload.pack(), None, true)
+    }
+
+    fn of(
+        version_name: &str,
+        payload: &Payload,
+        packed: Vec<u8>,
+        chart: Option<Content>,
+        is_replacement: bool,
+    ) -> Self {
         let secrets = names(version_name, chunk::split(&packed).len(), payload.digest(), is_replacement);
-        let note = PayloadRef { secrets, size: packed.len(), digest: payload.digest().to_owned() };
-        PayloadSecrets { packed, note }
+        let note = PayloadRef {
+            secrets,
+            size: packed.len(),
+            digest: payload.digest().to_owned(),
+            chart: chart.as_ref().map(|chart| chart.note.clone()),
+        };
+        PayloadSecrets { packed, chart, note }
     }
 
     /// Creates the Secrets, owned by the version's object.
@@ -112,9 +140,19 @@ pub(super) async fn read(
 ) -> Result<Result<ReleaseVersion, Unreadable>> {
     let resource = secrets();
     let reads: Vec<_> = note.secrets.iter().map(|name| piece(cluster, &resource, namespace, name)).collect();
-    let pieces: Vec<Vec<u8>> = stream::iter(reads).buffered(MAX_CONCURRENCY).try_collect().await?;
+    let reads = stream::iter(reads).buffered(MAX_CONCURRENCY).try_collect::<Vec<Vec<u8>>>();
+    let chart = async {
+        match &note.chart {
+            Some(chart) => content::read(cluster, namespace, chart).await.map(|read| Some((read, chart.at))),
+            None => Ok(None),
+        }
+    };
+    let (pieces, chart) = futures::try_join!(reads, chart)?;
     match chunk::join(pieces.iter().map(Vec::as_slice), note.size) {
-        Ok(packed) => Ok(Payload::unpack(packed, &note.digest)),
+        Ok(packed) => Ok(match chart {
+            Some(chart) => Payload::unpack_parts(packed, chart, &note.digest),
+            None => Payload::unpack(packed, &note.digest),
+        }),
         Err(found) => Err(corrupt(format!("the payload has {found} bytes instead of {}", note.size))),
     }
 }

@@ -8,6 +8,7 @@ use pintle_release::{HookPhase, Lease, ReleaseVersion, Status, Summary, Timestam
 use pintle_tree::{Map, Node};
 
 use super::api;
+use super::content::{self, ChartRef};
 use crate::crds;
 
 /// How many objects a version lists in its spec; custom resources must stay well below etcd's size limit.
@@ -19,6 +20,8 @@ pub(super) struct PayloadRef {
     pub(super) secrets: Vec<String>,
     pub(super) size: usize,
     pub(super) digest: String,
+    /// The chart, if it is not in these Secrets.
+    pub(super) chart: Option<ChartRef>,
 }
 
 fn api_version() -> String {
@@ -119,10 +122,18 @@ pub(super) fn new_version(
     let mut object =
         Object::from_id(&ObjectId::new(&api_version(), "ReleaseVersion", &version.namespace, &name));
     object.metadata_mut().insert("labels".into(), labels(version));
+    if let Some(chart) = &note.chart {
+        // By this, a sweeper finds who refers to the chart.
+        object.set_label(content::LABEL, chart.label());
+    }
     let mut spec = spec(version);
     spec.insert("release".into(), version.name.as_str().into());
     spec.insert("number".into(), number(version.number));
-    spec.insert("payload".into(), payload_node(note));
+    let mut payload = payload_node(note);
+    if let Node::Map(payload) = &mut payload {
+        payload.retain(|_, value| !value.is_nil());
+    }
+    spec.insert("payload".into(), payload);
     list_objects(&mut spec, &version.manifest);
     object.body_mut().insert("spec".into(), Node::Map(spec));
     let mut status = status(version, lease);
@@ -170,7 +181,11 @@ pub(super) fn patch_operations(patch: &Map<Node>) -> Vec<Node> {
                 };
                 operations.extend(fields.iter().filter_map(|(key, value)| {
                     let key = key.as_str()?.replace('~', "~0").replace('/', "~1");
-                    Some(api::json_patch_op("add", &format!("{at}/{key}"), value.clone()))
+                    let mut value = value.clone();
+                    if let Node::Map(fields) = &mut value {
+                        fields.retain(|_, value| !value.is_nil());
+                    }
+                    Some(api::json_patch_op("add", &format!("{at}/{key}"), value))
                 }));
             }
         }
@@ -217,18 +232,45 @@ pub(super) fn revert_patch(seen: &Summary, resource_version: &str) -> Map<Node> 
 
 fn payload_node(note: &PayloadRef) -> Node {
     let secrets = note.secrets.iter().map(|name| Node::from(name.as_str())).collect();
+    let chart = note.chart.as_ref().map_or(Node::Nil, |chart| {
+        let secrets = chart.secrets.iter().map(|name| Node::from(name.as_str())).collect();
+        Node::Map(Map::from_entries(vec![
+            ("at".into(), number(chart.at as u64)),
+            ("digest".into(), chart.digest.as_str().into()),
+            ("secrets".into(), Node::List(secrets)),
+        ]))
+    });
     Node::Map(Map::from_entries(vec![
+        ("chart".into(), chart),
         ("digest".into(), note.digest.as_str().into()),
         ("secrets".into(), Node::List(secrets)),
         ("size".into(), number(note.size as u64)),
     ]))
 }
 
+/// The merge patch that replaces the payload of a version, conditional on a resource version.
+pub(super) fn payload_patch(note: &PayloadRef, resource_version: &str) -> Map<Node> {
+    let spec = Map::from_entries(vec![("payload".into(), payload_node(note))]);
+    let mut patch =
+        Map::from_entries(vec![("metadata".into(), Node::Map(Map::new())), ("spec".into(), Node::Map(spec))]);
+    set_precondition(&mut patch, resource_version);
+    patch
+}
+
 /// The payload reference of a version.
 pub(super) fn payload_ref(object: &Object) -> PayloadRef {
-    let secrets = object.at(&["spec", "payload", "secrets"]).and_then(Node::as_list).unwrap_or_default();
+    let names = |path: &[&str]| -> Vec<String> {
+        let names = object.at(path).and_then(Node::as_list).unwrap_or_default();
+        names.iter().filter_map(Node::as_str).map(str::to_owned).collect()
+    };
+    let chart = object.at(&["spec", "payload", "chart"]).map(|_| ChartRef {
+        secrets: names(&["spec", "payload", "chart", "secrets"]),
+        digest: object.text(&["spec", "payload", "chart", "digest"]).to_owned(),
+        at: usize::try_from(number_at(object, &["spec", "payload", "chart", "at"])).unwrap_or(usize::MAX),
+    });
     PayloadRef {
-        secrets: secrets.iter().filter_map(Node::as_str).map(str::to_owned).collect(),
+        secrets: names(&["spec", "payload", "secrets"]),
+        chart,
         size: usize::try_from(number_at(object, &["spec", "payload", "size"])).unwrap_or(usize::MAX),
         digest: object.text(&["spec", "payload", "digest"]).to_owned(),
     }
@@ -445,7 +487,9 @@ mod tests {
     fn a_version_survives_as_a_resource() {
         let id = VersionId::new(1_700_000_000_000, 9);
         let lease = Lease::new("me", Timestamp::from_unix(3, 0), 30);
-        let note = PayloadRef { secrets: vec!["a".into()], size: 5, digest: "sha256:0".into() };
+        let chart = ChartRef { secrets: vec!["c".into()], digest: "sha256:1".into(), at: 7 };
+        let note =
+            PayloadRef { secrets: vec!["a".into()], size: 5, digest: "sha256:0".into(), chart: Some(chart) };
         let object = new_version(&version(), id, Some(&lease), &note);
         assert_eq!(payload_ref(&object), note);
         assert_eq!(object.name(), format!("web-app-{id}"));

@@ -4,7 +4,7 @@
 mod disk;
 mod verify;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,7 +14,9 @@ use pintle::cluster::Cluster;
 use pintle::objects::Object;
 use pintle::registry::{Client, Login, Settings};
 use pintle::release::ChartSource as RecordedSource;
-use pintle::repo::{Access, Credentials, Fetched, Folders, Getter, Proxies, Registries, Resolver, Wanted};
+use pintle::repo::{
+    Access, Credentials, Fetched, Folders, Getter, IndexTable, Proxies, Registries, Resolver, Wanted,
+};
 use pintle_tree::Node;
 use pintle_tree::redact::redacted;
 use sha2::{Digest as _, Sha256};
@@ -23,16 +25,20 @@ use tokio::time::Instant;
 use crate::address::AddressRules;
 use crate::error::{Error, Result};
 use crate::memory::{Memory, StageLimits};
-use crate::request::{Archive, ChartSource, CommonMetadata, HelmRequest, HelmRequestSpec, hex};
+use crate::recent::Recent;
+use crate::request::{Archive, ArchiveKind, ChartSource, CommonMetadata, HelmRequest, HelmRequestSpec, hex};
+use crate::settled::{Source, state};
 use crate::values;
 use verify::Key;
 
-/// How many loaded charts are kept.
-const MAX_LOADED: usize = 32;
 /// How much all loaded charts that are kept may have together, in bytes.
 const MAX_LOADED_BYTES: usize = 32 << 20;
 /// How many references are remembered.
 const MAX_RESOLVED: usize = 4096;
+/// How much text all indexes that are kept may have together, in bytes.
+const MAX_INDEXES: usize = 32 << 20;
+/// How many requests are remembered with their references.
+const MAX_REFERENCES: usize = 32_768;
 /// How long a request to a repository may take.
 const TIMEOUT: Duration = Duration::from_secs(120);
 /// The largest index or archive, in bytes.
@@ -60,9 +66,15 @@ pub struct Charts {
     memory_share: u64,
     /// How long a resolved reference is cached.
     max_age: Duration,
-    resolved: Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<Option<Resolution>>>>>,
+    resolved: Mutex<Recent<Entry>>,
+    /// The reference of each request whose chart is resolved without its rights, by uid.
+    references: Mutex<Recent<String>>,
+    indexes: Arc<IndexTable>,
     loaded: Mutex<VecDeque<LoadedChart>>,
 }
+
+/// A reference. Whoever needs it first resolves it, and the others wait.
+type Entry = Arc<tokio::sync::Mutex<Option<Resolution>>>;
 
 /// What a reference was resolved to, and when.
 #[derive(Clone)]
@@ -71,13 +83,24 @@ struct Resolution {
     digest: String,
     path: Option<PathBuf>,
     source: Option<Arc<RecordedSource>>,
+    /// What was asked for, if that needs no Secret of the request.
+    public: Option<Arc<ChartSource>>,
 }
 
 impl Charts {
     /// Keeps archives below a folder. They are fetched through these proxies, from addresses that the rules allow.
     pub fn new(folder: PathBuf, proxies: Proxies, addresses: AddressRules, max_age: Duration) -> Charts {
-        let (resolved, loaded) = (Mutex::default(), Mutex::default());
-        Charts { folder, proxies, addresses, memory_share: u64::MAX, max_age, resolved, loaded }
+        Charts {
+            folder,
+            proxies,
+            addresses,
+            memory_share: u64::MAX,
+            max_age,
+            resolved: Mutex::new(Recent::new(MAX_RESOLVED)),
+            references: Mutex::new(Recent::new(MAX_REFERENCES)),
+            indexes: Arc::new(IndexTable::new(max_age, MAX_INDEXES)),
+            loaded: Mutex::default(),
+        }
     }
 
     /// For reconciliations that share memory.
@@ -86,7 +109,8 @@ impl Charts {
         Charts { memory_share: memory.share(), ..self }
     }
 
-    /// Returns the chart of a request. With `fresh`, its reference is resolved again.
+    /// Returns the chart of a request, and adds the objects that were read for it to `sources`. With `fresh`, its reference is
+    /// resolved again.
     ///
     /// # Errors
     /// When it cannot be found or read, or exceeds the limits.
@@ -96,11 +120,45 @@ impl Charts {
         request: &HelmRequest,
         fresh: bool,
         limits: StageLimits,
+        sources: &mut Vec<Source>,
     ) -> Result<LoadedChart> {
         match &request.spec.chart.archive {
-            Some(archive) => self.get_from_object(cluster, request.namespace(), archive, limits).await,
-            None => self.get_from_network(cluster, request, fresh, limits).await,
+            Some(archive) => {
+                self.get_from_object(cluster, request.namespace(), archive, limits, sources).await
+            }
+            None => self.get_from_network(cluster, request, fresh, limits, sources).await,
         }
+    }
+
+    /// Whether the chart of a request is still the one with this digest. Nothing of the cluster is read for that; for a
+    /// reference that needs a Secret of the request, the answer is no.
+    pub(crate) async fn is_current(&self, uid: &str, digest: &str, memory: (&Memory, &str)) -> bool {
+        let reference = self.references.lock().unwrap_or_else(PoisonError::into_inner).get(uid).cloned();
+        let Some(reference) = reference else { return false };
+        let entry = self.entry(&reference);
+        let mut entry = entry.lock().await;
+        let Some(known) = entry.clone() else { return false };
+        if known.at.elapsed() < self.max_age {
+            return known.digest == digest;
+        }
+        let Some(public) = known.public else { return false };
+        let (memory, namespace) = memory;
+        let reserved = memory.reserve(namespace, self.fetch_needs()).await;
+        let limits = StageLimits(reserved.size());
+        let wanted = wanted(&public, &None);
+        // An error is found again by the reconciliation, which reports it.
+        let Ok((fetched, source)) = self.fetch(&public, wanted, None, None, (limits, false)).await else {
+            return false;
+        };
+        let found = fetched.digest.clone();
+        *entry = Some(Resolution {
+            at: Instant::now(),
+            digest: fetched.digest,
+            path: Some(fetched.path),
+            source: Some(Arc::new(source)),
+            public: Some(public),
+        });
+        found == digest
     }
 
     /// An archive in a ConfigMap or Secret. Its metadata tells whether it changed, so that a large archive is read once.
@@ -110,6 +168,7 @@ impl Charts {
         namespace: &str,
         archive: &Archive,
         limits: StageLimits,
+        sources: &mut Vec<Source>,
     ) -> Result<LoadedChart> {
         let what = format!("{} {}", archive.kind.as_str(), archive.name);
         let missing = || {
@@ -119,6 +178,12 @@ impl Charts {
         let resource = values::resource(archive.kind);
         let metadata = cluster.get_metadata(&resource, namespace, &archive.name).await.map_err(failed)?;
         let metadata = metadata.ok_or_else(missing)?;
+        let read = |object: &Object| Source {
+            kind: archive.kind,
+            name: archive.name.clone(),
+            state: state(object.uid(), object.resource_version()),
+        };
+        sources.push(read(&metadata));
         let name = archive.key.as_deref().filter(|key| !key.is_empty()).unwrap_or("chart.tgz");
         let key = format!("{} {} {name}", metadata.uid(), metadata.resource_version());
         let entry = self.entry(&key);
@@ -128,6 +193,8 @@ impl Charts {
         }
         let object = cluster.get_by_name(&resource, namespace, &archive.name).await.map_err(failed)?;
         let object = object.ok_or_else(missing)?;
+        // It may have changed meanwhile, and then no watch agrees with both.
+        sources.push(read(&object));
         let bytes =
             values::data(&object, archive.kind, name).map_err(|error| Error::Chart(error.to_string()))?;
         let bytes = bytes.ok_or_else(|| Error::Chart(format!("{what} has no key `{name}`")))?;
@@ -138,7 +205,7 @@ impl Charts {
                     .map_err(|error| error.to_string())
             })
             .await?;
-        *entry = Some(Resolution { at: Instant::now(), digest, path: None, source: None });
+        *entry = Some(Resolution { at: Instant::now(), digest, path: None, source: None, public: None });
         Ok(chart)
     }
 
@@ -148,12 +215,20 @@ impl Charts {
         request: &HelmRequest,
         fresh: bool,
         limits: StageLimits,
+        sources: &mut Vec<Source>,
     ) -> Result<LoadedChart> {
         let source = &request.spec.chart;
-        let login = self.credentials(cluster, request).await?;
-        let signer = verify::key(cluster, request).await?;
+        let login = self.credentials(cluster, request, sources).await?;
+        let signer = verify::key(cluster, request, sources).await?;
         let wanted = wanted(source, &login);
-        let entry = self.entry(&key(source, &login, signer.as_ref()));
+        let reference = key(source, &login, signer.as_ref());
+        let entry = self.entry(&reference);
+        let public = (login.is_none() && signer.is_none()).then(|| Arc::new(source.clone()));
+        self.references.lock().unwrap_or_else(PoisonError::into_inner).insert(
+            request.uid().to_owned(),
+            reference,
+            1,
+        );
         let mut entry = entry.lock().await;
         let known = entry.clone().filter(|known| !fresh && known.at.elapsed() < self.max_age);
         let known = match known {
@@ -162,10 +237,10 @@ impl Charts {
                 if limits.fetched() < self.fetch_needs() {
                     return Err(too_large(limits));
                 }
-                let (fetched, source) = self.fetch(source, wanted, login, signer, limits).await?;
+                let (fetched, source) = self.fetch(source, wanted, login, signer, (limits, fresh)).await?;
                 let source = Some(Arc::new(source));
                 let (digest, path) = (fetched.digest, Some(fetched.path));
-                entry.insert(Resolution { at: Instant::now(), digest, path, source }).clone()
+                entry.insert(Resolution { at: Instant::now(), digest, path, source, public }).clone()
             }
         };
         drop(entry);
@@ -194,7 +269,7 @@ impl Charts {
         mut wanted: Wanted,
         login: Option<(String, String)>,
         signer: Option<Key>,
-        limits: StageLimits,
+        (limits, fresh): (StageLimits, bool),
     ) -> Result<(Fetched, RecordedSource)> {
         // Cached archives are found by the digest that an index declares, and anyone may declare one. What was fetched with a
         // login is only found with the same login.
@@ -220,6 +295,7 @@ impl Charts {
             verified.map_err(|_| Error::Chart("the registry takes too long".to_owned()))??;
         }
         let (proxies, addresses) = (self.proxies.clone(), self.addresses.check());
+        let indexes = Arc::clone(&self.indexes);
         let work = move || {
             std::fs::create_dir_all(&folders.repository_cache)
                 .map_err(|error| Error::Chart(format!("cannot create the cache of charts: {error}")))?;
@@ -232,6 +308,7 @@ impl Charts {
             let registries = registries.with_deadline(deadline);
             let getter = Getter::new(proxies, TIMEOUT, agent).with_registries(registries);
             let getter = getter.with_addresses(addresses).with_max_bytes(MAX_DOWNLOAD.min(limits.fetched()));
+            let getter = getter.with_indexes(indexes, fresh);
             let resolver =
                 Resolver { folders, getter: &getter, skip_digest: false, needs_all_indexes: false };
             let failed = |error: pintle::repo::Error| Error::Chart(describe_error(&error));
@@ -256,14 +333,20 @@ impl Charts {
         &self,
         cluster: &Cluster,
         request: &HelmRequest,
+        sources: &mut Vec<Source>,
     ) -> Result<Option<(String, String)>> {
         let Some(reference) = &request.spec.chart.credentials else { return Ok(None) };
-        let kind = crate::request::ArchiveKind::Secret;
+        let kind = ArchiveKind::Secret;
         let found = cluster.get_by_name(&values::resource(kind), request.namespace(), &reference.name).await;
         let found =
             found.map_err(|error| Error::Chart(format!("credentials Secret {}: {error}", reference.name)))?;
         let missing = |what: &str| Error::Chart(format!("credentials Secret {}: {what}", reference.name));
         let object = found.ok_or_else(|| missing("it does not exist"))?;
+        sources.push(Source {
+            kind,
+            name: reference.name.clone(),
+            state: state(object.uid(), object.resource_version()),
+        });
         let text = |key: &str| -> Result<String> {
             let bytes = values::data(&object, kind, key).map_err(|error| Error::Chart(error.to_string()))?;
             let bytes = bytes.ok_or_else(|| missing(&format!("it has no key `{key}`")))?;
@@ -274,11 +357,13 @@ impl Charts {
 
     fn entry(&self, key: &str) -> Arc<tokio::sync::Mutex<Option<Resolution>>> {
         let mut resolved = self.resolved.lock().unwrap_or_else(PoisonError::into_inner);
-        if resolved.len() >= MAX_RESOLVED && !resolved.contains_key(key) {
-            // Entries in use are kept alive by their `Arc`; the others are resolved again.
-            resolved.clear();
+        if let Some(entry) = resolved.get(key) {
+            return Arc::clone(entry);
         }
-        Arc::clone(resolved.entry(key.to_owned()).or_default())
+        let entry = Entry::default();
+        // One that is dropped while it is in use is kept alive by its `Arc`.
+        resolved.insert(key.to_owned(), Arc::clone(&entry), 1);
+        entry
     }
 
     fn kept(&self, digest: &str) -> Option<LoadedChart> {
@@ -312,10 +397,10 @@ impl Charts {
     }
 }
 
-/// Drops the charts that were not used for longest, until those that are kept are few and small enough.
+/// Drops the charts that were not used for longest, until those that are kept are small enough.
 fn drop_old(loaded: &mut VecDeque<LoadedChart>) {
     let mut total: usize = loaded.iter().map(|kept| size(&kept.chart)).sum();
-    while loaded.len() > MAX_LOADED || total > MAX_LOADED_BYTES {
+    while total > MAX_LOADED_BYTES && loaded.len() > 1 {
         let Some(dropped) = loaded.pop_front() else { return };
         total -= size(&dropped.chart);
     }

@@ -14,6 +14,7 @@ use sha2::{Digest as _, Sha256};
 use super::describe_error;
 use crate::error::{Error, Result};
 use crate::request::{ArchiveKind, HelmRequest, VerificationProvider, hex};
+use crate::settled::{Source, state};
 use crate::values;
 
 /// The public key that a chart must be signed with.
@@ -37,7 +38,11 @@ fn failed(error: impl std::fmt::Display) -> Error {
 }
 
 /// Reads the key that a request names.
-pub(super) async fn key(cluster: &Cluster, request: &HelmRequest) -> Result<Option<Key>> {
+pub(super) async fn key(
+    cluster: &Cluster,
+    request: &HelmRequest,
+    sources: &mut Vec<Source>,
+) -> Result<Option<Key>> {
     let Some(verification) = &request.spec.chart.verify else { return Ok(None) };
     let reference = &verification.secret_ref;
     let resource = values::resource(ArchiveKind::Secret);
@@ -45,6 +50,11 @@ pub(super) async fn key(cluster: &Cluster, request: &HelmRequest) -> Result<Opti
     let named = |text: String| failed(format!("Secret {}: {text}", reference.name));
     let secret = found.map_err(|error| named(error.to_string()))?;
     let secret = secret.ok_or_else(|| named("it does not exist".to_owned()))?;
+    sources.push(Source {
+        kind: ArchiveKind::Secret,
+        name: reference.name.clone(),
+        state: state(secret.uid(), secret.resource_version()),
+    });
     let default = match verification.provider {
         VerificationProvider::Pgp => "pubring.gpg",
         VerificationProvider::Cosign => "cosign.pub",

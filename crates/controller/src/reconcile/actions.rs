@@ -119,7 +119,7 @@ impl Reconciliation<'_> {
     ) -> Result<()> {
         let begin = Instant::now();
         self.reserve().await;
-        let mut collected = Collected::with_memory(self.reserved.clone());
+        let mut collected = Collected::new(self.reserved.clone(), self.worker.clone());
         self.publish_pending().await;
         let (progress, noted) = (self.progress_update(), self.status.clone());
         let work = async {
@@ -135,6 +135,9 @@ impl Reconciliation<'_> {
         };
         // The futures of operations are large, so they are on the heap, here and below.
         let (outcome, written) = with_progress(Box::pin(work), progress).await;
+        if let Some(worker) = &self.worker {
+            worker.resume();
+        }
         if let Some(written) = written {
             self.note_written(&written.body);
             self.written = noted;

@@ -24,6 +24,7 @@ use crate::clusters::{Clusters, RequestClusters};
 use crate::conditions::{READY, REMEDIATED};
 use crate::error::{Error, Result};
 use crate::events::PendingEvent;
+use crate::fair_queue::Permit;
 use crate::health;
 use crate::helm_releases::HelmReleases;
 use crate::memory::{Memory, Reservation, StageLimits};
@@ -32,6 +33,7 @@ use crate::request::{
     Approval, DriftMode, FORCE_ANNOTATION, HelmRequest, HelmRequestStatus, HistoryEntry, KubeConfig, Phase,
     RECONCILE_ANNOTATION, RESET_ANNOTATION,
 };
+use crate::settled::{Found, Settled, Source, records_state};
 use crate::state::{Action, Attempts, Facts, Newest, Next, Tests};
 use crate::value_files::ValueFiles;
 use crate::{dependency, stamp, values};
@@ -101,17 +103,23 @@ impl Reconciler {
     /// # Errors
     /// When the API server refuses changes of the request.
     pub async fn reconcile(&self, request: HelmRequest) -> Result<Requeue> {
-        self.reconcile_due(request, Instant::now()).await
+        Ok(self.reconcile_due(request, Instant::now(), None).await?.0)
     }
 
-    /// As [`Reconciler::reconcile`], for a request that became due at `due`.
-    pub(crate) async fn reconcile_due(&self, request: HelmRequest, due: Instant) -> Result<Requeue> {
+    /// As [`Reconciler::reconcile`], for a request that became due at `due`. The worker is lent to others while objects are
+    /// waited for. Also returns whether the request is ready.
+    pub(crate) async fn reconcile_due(
+        &self,
+        request: HelmRequest,
+        due: Instant,
+        worker: Option<Arc<Permit>>,
+    ) -> Result<(Requeue, bool)> {
         self.metrics.begin();
         let begin = Instant::now();
-        let mut reconciliation = Reconciliation::new(self, request, due);
+        let mut reconciliation = Reconciliation { worker, ..Reconciliation::new(self, request, due) };
         let done = Box::pin(reconciliation.run()).await;
         self.count_reconciliation(&reconciliation, &done, begin);
-        done
+        Ok((done?, reconciliation.status.is_true(READY)))
     }
 
     /// Reports that the spec of a request cannot be decoded. `request` has an empty one.
@@ -145,7 +153,7 @@ impl Reconciler {
     }
 
     /// An interval that differs a little from that of other requests, so that they do not all come at once.
-    fn jittered(&self, interval: Duration) -> Duration {
+    pub(crate) fn jittered(&self, interval: Duration) -> Duration {
         let spread = f64::from(self.jitter.min(100)) / 100.0;
         let random = (self.clock.random() % 10_000) as f64 / 10_000.0;
         interval.mul_f64(1.0 + spread * (2.0 * random - 1.0))
@@ -170,6 +178,10 @@ pub(crate) struct Reconciliation<'r> {
     known_history: Option<Vec<Summary>>,
     /// Events that are not published yet.
     events: Vec<PendingEvent>,
+    /// The objects that chart and values were read from.
+    sources: Vec<Source>,
+    /// The worker, if there is a limit of them.
+    worker: Option<Arc<Permit>>,
     /// How much memory the stages may take together.
     limits: StageLimits,
     /// What is reserved of it now.
@@ -200,6 +212,8 @@ impl<'r> Reconciliation<'r> {
             taken: Vec::new(),
             known_history: None,
             events: Vec::new(),
+            sources: Vec::new(),
+            worker: None,
             limits: StageLimits(reconciler.memory.first()),
             reserved: None,
         }
@@ -298,7 +312,12 @@ impl<'r> Reconciliation<'r> {
             let spec = &self.request.spec;
             let action = match facts.next(spec, &self.taken) {
                 Next::Act(action) => action,
-                next => return Ok(next),
+                next => {
+                    if next == Next::Done {
+                        self.note_settled(&session, &storage, &desired);
+                    }
+                    return Ok(next);
+                }
             };
             if matches!(action, Action::Install | Action::Upgrade) && spec.approval == Approval::Manual {
                 let approved = self.approved(&clusters.local, &session, action, &desired, &history).await?;
@@ -335,12 +354,39 @@ impl<'r> Reconciliation<'r> {
         status.remove_condition(REMEDIATED);
     }
 
-    async fn desired(&self, cluster: &Cluster, fresh: bool) -> Result<Desired> {
-        let chart = self.reconciler.charts.get(cluster, &self.request, fresh, self.limits);
-        let values = values::compose(cluster, &self.reconciler.value_files, &self.request, self.limits);
+    async fn desired(&mut self, cluster: &Cluster, fresh: bool) -> Result<Desired> {
+        let (mut of_chart, mut of_values) = (Vec::new(), Vec::new());
+        let Reconciler { charts, value_files, .. } = self.reconciler;
+        let chart = charts.get(cluster, &self.request, fresh, self.limits, &mut of_chart);
+        let values = values::compose(cluster, value_files, &self.request, self.limits, &mut of_values);
         let (chart, values) = futures::try_join!(chart, values)?;
+        self.sources = of_chart.into_iter().chain(of_values).collect();
         let digest = config_digest(&chart.digest, &values, &self.request.spec);
         Ok(Desired { chart, values, digest, frozen: None })
+    }
+
+    /// Notes what was read, so that the next turns need not read it again if nothing changed.
+    fn note_settled(&mut self, session: &Session, storage: &str, desired: &Desired) {
+        let release = self.request.release_name();
+        let read = self.reconciler.clusters.histories.states(&session.cluster, storage, &release);
+        let settled = read.and_then(|(version, versions)| {
+            let is_object = self.request.spec.chart.archive.is_some();
+            let found = Found {
+                now: self.reconciler.clock.now().unix(),
+                default_account: &self.reconciler.default_service_account,
+                chart: if is_object { "" } else { &desired.chart.digest },
+                sources: &self.sources,
+                records: records_state(&release, &version, &versions),
+            };
+            Settled::of(&self.request, &found)
+        });
+        let before = Settled::parse(&self.status.settled);
+        match (settled, before) {
+            (Some(settled), Some(before)) if settled.is_covered_by(&before) => {}
+            (settled, _) => {
+                self.status.settled = settled.map(|settled| settled.to_text()).unwrap_or_default();
+            }
+        }
     }
 
     /// All versions of the release, oldest first.

@@ -151,6 +151,10 @@ impl Reconciliation<'_> {
             let _ = self.write_status().await;
             return Ok(Requeue(None));
         }
+        if !matches!(outcome, Ok(Next::Done)) {
+            // Or what was there before it failed would count as settled when it comes back.
+            self.status.settled.clear();
+        }
         self.status.observed_generation = self.request.generation();
         self.status.last_handled_reconcile_at = self.request.annotation(RECONCILE_ANNOTATION).to_owned();
         let forces = self.request.is_requested(FORCE_ANNOTATION, &self.status.last_handled_force_at);

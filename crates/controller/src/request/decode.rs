@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::ObjectMeta;
 use kube::core::NamespaceResourceScope;
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::{HelmRequest, HelmRequestSpec, HelmRequestStatus};
@@ -20,6 +21,101 @@ const MAX_PATH: usize = 4;
 pub(crate) struct RequestHead {
     #[serde(deserialize_with = "metadata")]
     metadata: ObjectMeta,
+    #[serde(default)]
+    status: Option<HeadStatus>,
+}
+
+/// What the watch keeps of a status.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct HeadStatus {
+    observed_generation: Scalar,
+    last_handled_reconcile_at: Scalar,
+    settled: Scalar,
+}
+
+impl RequestHead {
+    /// See `settled` of the status.
+    pub(crate) fn settled(&self) -> &str {
+        self.status.as_ref().map_or("", |status| status.settled.text())
+    }
+
+    /// Whether the status says that the request was handled as it is.
+    pub(crate) fn is_handled(&self) -> bool {
+        let asked = self.metadata.annotations.as_ref().and_then(|all| all.get(super::RECONCILE_ANNOTATION));
+        self.status.as_ref().is_some_and(|status| {
+            matches!(status.observed_generation, Scalar::Int(seen) if Some(seen) == self.metadata.generation)
+                && asked.map_or("", String::as_str) == status.last_handled_reconcile_at.text()
+        })
+    }
+}
+
+/// A text or a number. Anything else is skipped, so that a status that somebody else wrote does not stop the watch.
+#[derive(Clone, Debug, Default)]
+enum Scalar {
+    Text(Box<str>),
+    Int(i64),
+    #[default]
+    Other,
+}
+
+impl Scalar {
+    fn text(&self) -> &str {
+        match self {
+            Scalar::Text(text) => text,
+            Scalar::Int(_) | Scalar::Other => "",
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Scalar {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Scalar, D::Error> {
+        deserializer.deserialize_any(ScalarVisitor)
+    }
+}
+
+struct ScalarVisitor;
+
+impl<'de> Visitor<'de> for ScalarVisitor {
+    type Value = Scalar;
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("anything")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Scalar, E> {
+        Ok(Scalar::Text(text.into()))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Scalar, E> {
+        Ok(Scalar::Int(number))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Scalar, E> {
+        Ok(i64::try_from(number).map_or(Scalar::Other, Scalar::Int))
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Scalar, E> {
+        Ok(Scalar::Other)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Scalar, E> {
+        Ok(Scalar::Other)
+    }
+
+    fn visit_unit<E>(self) -> Result<Scalar, E> {
+        Ok(Scalar::Other)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Scalar, A::Error> {
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Scalar::Other)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Scalar, A::Error> {
+        while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Scalar::Other)
+    }
 }
 
 impl kube::Resource for RequestHead {

@@ -59,6 +59,10 @@ pub struct HelmRequestStatus {
     /// The last request to forget failures that was handled.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub last_handled_reset_at: String,
+    /// What was read when the release was found as requested: its turns read nothing as long as the watches of the controller
+    /// see the same.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub settled: String,
     /// The id of the version whose tests have run.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub tested_version: String,
@@ -236,6 +240,7 @@ impl HelmRequestStatus {
             last_handled_reconcile_at: text(),
             last_handled_force_at: text(),
             last_handled_reset_at: text(),
+            settled: text(),
             tested_version: text(),
             plan_digest: text(),
             plan_summary: text(),

@@ -8,9 +8,10 @@ use pintle_release::native::Payload;
 use pintle_release::{Lease, ReleaseVersion, Status, StoreError, Summary, VersionId};
 
 use super::update::Dependents;
-use super::{MAX_RETRIES, NativeStore, is_missing_kind};
+use super::{HistoryCache, MAX_RETRIES, NativeStore, is_missing_kind};
 use crate::crds;
 use crate::error::{Error, Result};
+use crate::store::content::{self, ChartRef};
 use crate::store::payload::PayloadSecrets;
 use crate::store::{api, application, clock, record};
 
@@ -84,16 +85,16 @@ impl NativeStore {
         let moment = version.info.last_deployed.unwrap_or_else(clock::now);
         let id = version.id.unwrap_or_else(|| clock::new_id(moment));
         let name = record::version_name(&version.name, id);
-        let secrets = PayloadSecrets::new(&name, &payload, false);
+        let secrets = PayloadSecrets::new(&name, &payload);
         let mut object = record::new_version(version, id, lease, &secrets.note);
         record::set_owner(&mut object, &release);
         let created = api::create(&self.cluster, &crds::release_versions(), &object).await;
         let object = created.map_err(api::backend_error("create: failed to create"))?;
         let earlier = record::pointer(&release).is_some().then(|| release.clone());
-        let outcome = self.finish(version, id, &object, &secrets, (release, after)).await;
+        let outcome = self.finish((version, &payload), id, &object, &secrets, (release, after)).await;
         match &outcome {
-            Ok(()) => {
-                self.cache_version(&object);
+            Ok(object) => {
+                self.cache_version(object);
                 if let Some(release) = earlier {
                     // The version is stored; the application is optional.
                     let _ = application::update(&self.cluster, &release, version).await;
@@ -105,7 +106,34 @@ impl NativeStore {
                 self.delete_orphan(&object).await;
             }
         }
-        outcome
+        outcome.map(drop)
+    }
+
+    /// Writes the payload of a version that refers to it. Returns the version, which refers to other Secrets if the chart cannot be
+    /// shared: the definition of the kind may be too old to say where it is, or the user may not read the Secret.
+    pub(super) async fn write_payload(
+        &self,
+        object: &Object,
+        payload: &Payload,
+        secrets: &PayloadSecrets,
+    ) -> Result<Object> {
+        let Some(chart) = &secrets.chart else {
+            return secrets.write(&self.cluster, object).await.map(|()| object.clone());
+        };
+        if record::payload_ref(object).chart.is_some() {
+            let known = self.histories.as_deref().map(HistoryCache::contents);
+            let shared = chart.ensure(&self.cluster, object.namespace(), known);
+            let (own, is_shared) = futures::try_join!(secrets.write(&self.cluster, object), shared)?;
+            let () = own;
+            if is_shared {
+                return Ok(object.clone());
+            }
+        }
+        let whole = PayloadSecrets::whole(object.name(), payload);
+        whole.write(&self.cluster, object).await?;
+        let patch = record::payload_patch(&whole.note, object.resource_version());
+        let at = (object.namespace(), object.name());
+        api::merge_patch(&self.cluster, &crds::release_versions(), at, &patch).await
     }
 
     /// Whether the number of a new version is taken. A writer may have been killed between deleting the current
@@ -130,24 +158,24 @@ impl NativeStore {
         Ok(pointer.is_some_and(|(_, number)| number >= version.number))
     }
 
-    /// Writes the payload of a new version and points the release to it.
+    /// Writes the payload of a new version and points the release to it. Returns the version's object.
     pub(super) async fn finish(
         &self,
-        version: &ReleaseVersion,
+        (version, payload): (&ReleaseVersion, &Payload),
         id: VersionId,
         object: &Object,
         secrets: &PayloadSecrets,
         (release, after): (Object, Option<&Summary>),
-    ) -> Result<(), StoreError> {
-        let write = secrets.write(&self.cluster, object);
+    ) -> Result<Object, StoreError> {
+        let write = self.write_payload(object, payload, secrets);
         // Orphans are listed before the pointer moves: later, a version of the next writer would look like one.
         let (written, orphans) = futures::join!(write, self.orphans(version, &release));
-        written.map_err(api::backend_error("create: failed to create"))?;
-        self.move_pointer(version, (id, object), release, after).await?;
+        let object = written.map_err(api::backend_error("create: failed to create"))?;
+        self.move_pointer(version, (id, &object), release, after).await?;
         for orphan in orphans.unwrap_or_default().iter().filter(|orphan| orphan.name() != object.name()) {
             self.delete_orphan(orphan).await;
         }
-        Ok(())
+        Ok(object)
     }
 
     /// Versions to which the release does not point: those with the number of this one, or of the one before it, whose writers
@@ -180,6 +208,15 @@ impl NativeStore {
     pub(super) async fn delete_orphan(&self, object: &Object) {
         let at = (object.namespace(), object.name());
         let _ = api::delete(&self.cluster, &crds::release_versions(), at, "").await;
+        if let Some(chart) = record::payload_ref(object).chart {
+            self.sweep(object.namespace(), &chart).await;
+        }
+    }
+
+    /// Deletes the Secrets of a chart if no version refers to them any more. If that fails, or the user has no right to, the
+    /// next one does it.
+    pub(super) async fn sweep(&self, namespace: &str, chart: &ChartRef) {
+        let _ = content::sweep(&self.cluster, namespace, chart.label(), &chart.secrets).await;
     }
 
     pub(super) async fn move_pointer(

@@ -63,10 +63,15 @@ impl NativeStore {
                 return Err(Error::InvalidRequest(text));
             }
         }
+        let mut charts = Vec::new();
         for version in self.versions(namespace, record::selector(name, &[])).await? {
+            charts.extend(record::payload_ref(&version).chart.filter(|chart| !charts.contains(chart)));
             let at = (namespace, version.name());
             api::delete(&self.cluster, &crds::release_versions(), at, "").await?;
             self.evict_version(namespace, name, record::version_summary(&version).number);
+        }
+        for chart in &charts {
+            self.sweep(namespace, chart).await;
         }
         if let Some(release) = release {
             api::delete_and_orphan(&self.cluster, &crds::releases(), (namespace, name), "").await?;

@@ -113,13 +113,17 @@ impl NativeStore {
             name: version.name.clone(),
             source,
         })?;
-        let secrets = PayloadSecrets::new(&record::version_name(&version.name, id), &payload, false);
+        let secrets = PayloadSecrets::new(&record::version_name(&version.name, id), &payload);
         let mut object = record::new_version(version, id, None, &secrets.note);
         record::set_owner(&mut object, &written.release);
         let object = api::create(&self.cluster, &crds::release_versions(), &object).await;
         let object = object.map_err(failed())?;
         written.versions.push(object.clone());
-        secrets.write(&self.cluster, &object).await.map_err(failed())
+        let object = self.write_payload(&object, &payload, &secrets).await.map_err(failed())?;
+        if let Some(last) = written.versions.last_mut() {
+            *last = object;
+        }
+        Ok(())
     }
 
     /// Moves the pointer of a release, if no other writer moved it.

@@ -1,5 +1,7 @@
 //! Updates and deletes versions, and keeps the release consistent with them.
 
+use std::sync::PoisonError;
+
 use pintle_objects::Object;
 use pintle_release::native::Payload;
 use pintle_release::{Lease, ReleaseVersion, StoreError, Summary};
@@ -8,8 +10,9 @@ use pintle_tree::{Map, Node};
 use super::{MAX_RETRIES, NativeStore, empty_if_missing_kind};
 use crate::crds;
 use crate::error::Result;
+use crate::store::content::{self, ChartRef};
 use crate::store::payload::{self, PayloadSecrets};
-use crate::store::{api, application, record};
+use crate::store::{api, application, clock, record};
 
 /// The condition under which a version is updated.
 #[derive(Clone, Copy)]
@@ -64,7 +67,8 @@ impl NativeStore {
         if old.digest != payload.digest() {
             let owner = self.cluster.get_by_name(&crds::release_versions(), namespace, &object_name).await;
             let owner = owner.map_err(failed())?.ok_or_else(not_found)?;
-            let secrets = PayloadSecrets::new(&object_name, &payload, true);
+            // The version must not refer to a shared chart before it is checked, and it may not refer to it while it is changed.
+            let secrets = PayloadSecrets::whole(&object_name, &payload);
             secrets.write(&self.cluster, &owner).await.map_err(failed())?;
             new = Some(secrets.note);
         }
@@ -104,6 +108,7 @@ impl NativeStore {
             let kept = record::payload_ref(&object).secrets;
             old.secrets.retain(|secret| !kept.contains(secret));
             payload::discard(&self.cluster, namespace, &old).await.map_err(failed())?;
+            // The label of the version still counts as a reference to the chart: what is left goes with the version.
         }
         Ok(object)
     }
@@ -213,6 +218,7 @@ impl NativeStore {
             return Ok(false);
         };
         let is_behind_pointer = self.is_behind_pointer(namespace, name, number);
+        let (has_chart, chart) = self.shared_chart(namespace, name, number);
         // The release is deleted before its last version. A process that is killed in between leaves a version without an
         // owner, which the garbage collector deletes; a release without versions would never be cleaned up.
         let is_last =
@@ -229,8 +235,28 @@ impl NativeStore {
                 self.repair_pointer(namespace, name, &object_name, dependents).await?;
             }
         }
+        if let Some(chart) = chart {
+            self.sweep(namespace, &chart).await;
+        }
+        if is_last && has_chart {
+            // Also what is left of releases that were deleted in other ways. If that fails, nothing is lost.
+            let turn = usize::try_from(clock::now().unix()).unwrap_or_default();
+            let _ = content::sweep_some(&self.cluster, namespace, turn).await;
+        }
         // The garbage collector may have been faster.
         Ok(was_there || is_last)
+    }
+
+    /// Whether the chart of a version may be shared, and the chart, unless another known version of the release refers to it, too.
+    fn shared_chart(&self, namespace: &str, name: &str, number: u64) -> (bool, Option<ChartRef>) {
+        let known = self.version_refs.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = |number: u64| (namespace.to_owned(), name.to_owned(), number);
+        let Some(chart) = known.get(&key(number)).and_then(|(_, payload)| payload.chart.clone()) else {
+            return (false, None);
+        };
+        let mut others = known.range(key(0)..=key(u64::MAX)).filter(|((.., other), _)| *other != number);
+        let is_shared = others.any(|(_, (_, payload))| payload.chart.as_ref() == Some(&chart));
+        (true, (!is_shared).then_some(chart))
     }
 
     /// Deletes a release if `last` is its only version. Returns whether it did.
