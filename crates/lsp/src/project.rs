@@ -13,6 +13,7 @@ use pintle_tree::{Node, Str};
 
 use crate::outline::Outline;
 use crate::position::LineIndex;
+use crate::scenario::ReadScenario;
 pub use files::{DiskFile, read_chart_folder};
 
 /// The number of a file of a project.
@@ -178,6 +179,8 @@ pub struct Project {
     pub by_uri: BTreeMap<String, FileId>,
     /// A number that changes when files come or go.
     pub structure: u64,
+    /// The scenarios of the settings.
+    pub configured: Vec<ReadScenario>,
 }
 
 /// The maximum nesting of charts.
@@ -215,6 +218,7 @@ impl Loader<'_> {
             files: Vec::new(),
             by_uri: BTreeMap::new(),
             structure: *self.next,
+            configured: Vec::new(),
         };
         let files = self.read(root);
         let name = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -484,14 +488,35 @@ impl Project {
 
     /// The files that the chart of this project is loaded from, with their texts as they are now.
     pub fn chart_files(&self) -> Vec<pintle::chart::File> {
+        self.chart_files_of(0)
+    }
+
+    /// The files that one of the charts is loaded from.
+    pub fn chart_files_of(&self, chart: usize) -> Vec<pintle::chart::File> {
         let mut files = Vec::new();
-        self.add_files(0, "", &mut files, 0);
+        self.add_files(chart, "", &|_| true, &mut files, 0);
         files
     }
 
-    fn add_files(&self, chart: usize, prefix: &str, into: &mut Vec<pintle::chart::File>, depth: usize) {
+    /// The same files without templates that do not parse, so that the others can be rendered.
+    pub fn parsable_files(&self) -> Vec<pintle::chart::File> {
+        let parses = |file: &ProjectFile| file.text.tree.as_ref().is_none_or(|tree| tree.errors().is_empty());
+        let mut files = Vec::new();
+        self.add_files(0, "", &parses, &mut files, 0);
+        files
+    }
+
+    fn add_files(
+        &self,
+        chart: usize,
+        prefix: &str,
+        wanted: &dyn Fn(&ProjectFile) -> bool,
+        into: &mut Vec<pintle::chart::File>,
+        depth: usize,
+    ) {
         let source = &self.charts[chart];
-        for file in source.files.iter().map(|id| &self.files[*id]).filter(|file| !file.ignored) {
+        let files = source.files.iter().map(|id| &self.files[*id]);
+        for file in files.filter(|file| !file.ignored && wanted(file)) {
             let text = Str::from(file.text.text.trim_start_matches('\u{feff}'));
             let text = file.bytes.clone().unwrap_or(text);
             into.push(pintle::chart::File::new(format!("{prefix}{}", file.name), text));
@@ -501,7 +526,8 @@ impl Project {
                 // The folder of a chart may have another name than the chart.
                 let folder = self.charts[*child].path.rsplit('/').next().unwrap_or_default();
                 let folder = folder.strip_suffix(".tgz").unwrap_or(folder);
-                self.add_files(*child, &format!("{prefix}charts/{folder}/"), into, depth + 1);
+                let prefix = format!("{prefix}charts/{folder}/");
+                self.add_files(*child, &prefix, wanted, into, depth + 1);
             }
         }
     }

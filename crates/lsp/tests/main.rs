@@ -5,6 +5,7 @@
 mod completion;
 mod corpus;
 mod edits;
+mod features;
 mod navigation;
 mod protocol;
 mod support;
