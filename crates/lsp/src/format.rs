@@ -40,10 +40,13 @@ fn is_inside(kind: TokenKind) -> bool {
 
 /// Whether two tokens that touch each other have a blank between them in a formatted action.
 fn needs_blank(left: TokenKind, right: TokenKind) -> bool {
+    if left == TokenKind::Space {
+        return false;
+    }
     let outer = matches!(left, TokenKind::LeftDelimiter) && is_inside(right)
         || matches!(right, TokenKind::RightDelimiter) && is_inside(left);
     let around = |kind: TokenKind| matches!(kind, TokenKind::Pipe | TokenKind::Assign);
-    (outer && left != TokenKind::Space) || around(left) || around(right) || left == TokenKind::Comma
+    outer || around(left) || around(right) || left == TokenKind::Comma
 }
 
 /// Whether the tokens after some edits are those before, without white space in actions.
@@ -118,6 +121,7 @@ mod tests {
         assert_eq!(formatted("{{ quote \"a  |b\" }}"), "{{ quote \"a  |b\" }}");
         assert_eq!(formatted("{{ .a\n  |  quote }}"), "{{ .a\n  | quote }}");
         assert_eq!(formatted("{{-3}}{{.a }}{{ -3}}"), "{{ -3 }}{{ .a }}{{ -3 }}");
+        assert_eq!(formatted("{{ $a := .b | quote }}"), "{{ $a := .b | quote }}");
         assert_eq!(formatted("{{ if .a"), "{{ if .a");
     }
 

@@ -101,7 +101,7 @@ fn folders(params: &Value) -> Vec<PathBuf> {
 }
 
 fn capabilities(encoding: Encoding, settings: &Settings) -> Value {
-    json!({
+    let mut capabilities = json!({
         "positionEncoding": if encoding == Encoding::Utf8 { "utf-8" } else { "utf-16" },
         "textDocumentSync": {"openClose": true, "change": 2, "save": {"includeText": false}},
         "completionProvider": {"triggerCharacters": [".", "$", "\"", "/"]},
@@ -117,7 +117,6 @@ fn capabilities(encoding: Encoding, settings: &Settings) -> Value {
         "signatureHelpProvider": {"triggerCharacters": [" ", "("]},
         "inlayHintProvider": true,
         "documentLinkProvider": {"resolveProvider": false},
-        "documentFormattingProvider": settings.formatting,
         "codeLensProvider": {"resolveProvider": true},
         "callHierarchyProvider": true,
         "executeCommandProvider": {"commands": [RUN_TESTS]},
@@ -131,7 +130,11 @@ fn capabilities(encoding: Encoding, settings: &Settings) -> Value {
             "workspaceFolders": {"supported": true, "changeNotifications": true},
             "textDocumentContent": {"schemes": ["pintle-chart", "pintle-rendered"]},
         },
-    })
+    });
+    if settings.formatting {
+        capabilities["documentFormattingProvider"] = json!(true);
+    }
+    capabilities
 }
 
 struct Session {
