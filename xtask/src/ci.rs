@@ -13,7 +13,7 @@ use crate::runner::{Suite, features};
 use crate::shell::{cargo, ci_binary, corpus, output, print_line, program, root, run};
 use crate::steps::{Outcome, Steps};
 use crate::{
-    api, bench, clients, contract, dependencies, e2e, fuzz, go, helm, helm_clients, images_report,
+    api, bench, clients, contract, dependencies, e2e, editors, fuzz, go, helm, helm_clients, images_report,
     instructions, msrv, reference, registries, rehearse_report, reproducible, site, tidy, unicode,
 };
 
@@ -100,6 +100,7 @@ pub(crate) fn ci(arguments: &[String]) -> Result<()> {
         steps.run("conformance", conformance)?;
         steps.run("e2e on the embedded cluster", || e2e(&["--on", "embedded"], shard))?;
         steps.run("programs that call Helm", || helm_clients::run(&[]))?;
+        steps.run("editors", || editors::run_all(&[]))?;
         let on_kubernetes = slot.shard_of_every_second(SHARDS).text();
         if slot.is_even() {
             steps.run("contract with a real API server", || contract::run(&[]))?;
