@@ -52,6 +52,8 @@
       (pintle-check (= 1 (length found)) "a definition is found")
       (pintle-check (string-match-p "_helpers.tpl" (format "%S" (car found))) "it is the right one"))
 
+    ;; eglot asks before it changes files that are not visited.
+    (save-window-excursion (find-file-noselect (concat workspace "web/values.yaml")))
     (pintle-behind ".Values.repl")
     (eglot-rename "count")
     (pintle-check (string-match-p "\\.Values\\.count" (buffer-string)) "the template has the new name")

@@ -14,24 +14,38 @@ end
 -- The cursor goes to a text of the buffer, or behind it.
 local function cursor(text, offset)
   vim.fn.cursor(1, 1)
-  check(vim.fn.search("\\V" .. text, "cW") > 0, "there is " .. text)
+  if vim.fn.search("\\V" .. text, "cW") == 0 then
+    error("there is no " .. text, 0)
+  end
   vim.fn.cursor(vim.fn.line("."), vim.fn.col(".") + (offset or 0))
 end
 
 local function request(client, method, more)
   local params = vim.lsp.util.make_position_params(0, client.offset_encoding)
-  local answer = client.request_sync(method, vim.tbl_extend("force", params, more or {}), 10000, 0)
-  check(answer ~= nil and answer.err == nil, method .. " is answered: " .. vim.inspect(answer and answer.err))
+  -- With a number, because older versions send pending changes for that one only.
+  local buffer = vim.api.nvim_get_current_buf()
+  local answer = client.request_sync(method, vim.tbl_extend("force", params, more or {}), 10000, buffer)
+  if not answer or answer.err then
+    error(method .. " is not answered: " .. vim.inspect(answer), 0)
+  end
   return answer.result
 end
 
 local function run()
   vim.cmd("edit " .. workspace .. "/web/templates/deployment.yaml")
-  local id = vim.lsp.start_client({ name = "pintle", cmd = { program, "lsp" }, root_dir = workspace })
+  local attached = false
+  local id = vim.lsp.start_client({
+    name = "pintle",
+    cmd = { program, "lsp" },
+    root_dir = workspace,
+    on_attach = function()
+      attached = true
+    end,
+  })
   check(id ~= nil, "the server starts")
   check(vim.lsp.buf_attach_client(0, id), "the buffer is attached")
   check(vim.wait(10000, function()
-    return vim.lsp.get_client_by_id(id).initialized == true
+    return attached
   end, 20), "the server is ready")
   local client = vim.lsp.get_client_by_id(id)
 
@@ -89,8 +103,8 @@ local function run()
     end
   end, 20), "an unknown field is found")
 
-  local shown = client.request_sync("pintle/preview", { textDocument = vim.lsp.util.make_text_document_params() }, 10000, 0)
-  check(shown.result and shown.result.text:find("image: nginx:1.2", 1, true), "the template is previewed")
+  local shown = request(client, "pintle/preview")
+  check(shown.text:find("image: nginx:1.2", 1, true), "the template is previewed")
   vim.lsp.stop_client(id)
 end
 

@@ -14,6 +14,8 @@ use crate::steps::Outcome;
 /// An editor: its program, how it is started with a script, and the packages of Debian that have it.
 struct Editor {
     program: &'static str,
+    /// Arguments with which it starts and ends at once, if all that the test needs is installed.
+    probe: &'static [&'static str],
     arguments: &'static [&'static str],
     script: &'static str,
     packages: &'static [&'static str],
@@ -22,12 +24,14 @@ struct Editor {
 const EDITORS: [Editor; 2] = [
     Editor {
         program: "nvim",
+        probe: &["--version"],
         arguments: &["--headless", "--clean", "-n", "-S"],
         script: "neovim.lua",
         packages: &["neovim"],
     },
     Editor {
         program: "emacs",
+        probe: &["--batch", "--no-init-file", "-f", "package-initialize", "-l", "eglot"],
         arguments: &["--batch", "--no-init-file", "-l"],
         script: "eglot.el",
         packages: &["emacs-nox", "elpa-eglot"],
@@ -80,14 +84,15 @@ fn install_all() -> Result<()> {
 impl Editor {
     fn is_there(&self) -> bool {
         let mut version = Command::new(self.program);
-        let quiet = version.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let quiet = version.args(self.probe).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         quiet.status().is_ok_and(|status| status.success())
     }
 
     /// Runs the script on a copy of the chart; returns how many checks passed.
     fn test(&self, program: &Path) -> Result<usize> {
         let scripts = root().join("editors/tests");
-        let folder = std::env::temp_dir().join(format!("pintle-editors-{}-{}", self.program, std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("pintle-editors-{}-{}", self.program, std::process::id()));
         let result = self.test_in(program, &scripts, &folder);
         let _ = fs::remove_dir_all(&folder);
         result

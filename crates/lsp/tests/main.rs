@@ -2,6 +2,7 @@
 
 #![allow(unreachable_pub, reason = "the modules of one program")]
 
+mod cases;
 mod completion;
 mod corpus;
 mod edits;
