@@ -132,10 +132,34 @@ pub fn of_chart(project: &Project) -> Problems {
             problems.entry(file).or_default().push(problem);
         }
     }
+    check_scripts(project, &chart, &mut problems);
     if !broken {
         check(project, &chart, &mut problems);
     }
     problems
+}
+
+/// Checks the scripts of a chart, which are not run for that.
+fn check_scripts(project: &Project, chart: &Chart, problems: &mut Problems) {
+    if !project.has_scripts() {
+        return;
+    }
+    let findings = match pintle::lua::check(chart) {
+        Ok(findings) => findings,
+        Err(error) => {
+            if let Some(file) = project.file_named(0, "ext/permissions.yaml") {
+                let problem = at_line(&project.file(file).text, 1, Level::Error, error.to_string(), "script");
+                problems.entry(file).or_default().push(problem);
+            }
+            return;
+        }
+    };
+    for finding in findings {
+        let Some(file) = project.by_rendered_path(&finding.file) else { continue };
+        let text = &project.file(file).text;
+        let problem = at_line(text, finding.line, Level::Error, finding.message, "script");
+        problems.entry(file).or_default().push(problem);
+    }
 }
 
 fn check(project: &Project, chart: &Chart, problems: &mut Problems) {

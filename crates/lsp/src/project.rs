@@ -470,6 +470,11 @@ impl Project {
         children.iter().copied().find(|child| self.instances[*child as usize].key == key)
     }
 
+    /// Whether a chart has scripts, which may read and change anything.
+    pub fn has_scripts(&self) -> bool {
+        self.files.iter().any(|file| file.name.starts_with("ext/lua/") && file.name.ends_with(".lua"))
+    }
+
     /// The file of a chart with a name.
     pub fn file_named(&self, chart: usize, name: &str) -> Option<FileId> {
         self.charts[chart].files.iter().copied().find(|file| self.files[*file].name == name)

@@ -31,7 +31,8 @@ const FUNCTION: u32 = 12;
 const OBJECT: u32 = 19;
 const KEY: u32 = 20;
 const ARRAY: u32 = 18;
-const STRUCT: u32 = 23;
+/// The number of the protocol for objects that templates write.
+pub const STRUCT: u32 = 23;
 /// The maximum depth of symbols of YAML.
 const MAX_DEPTH: usize = 40;
 

@@ -238,6 +238,34 @@ fn suites_run_on_the_text_in_the_editor_and_write_nothing() {
 }
 
 #[test]
+fn scripts_are_checked_without_being_run_and_values_that_they_may_read_are_not_renamed() {
+    let mut files = web();
+    files.push(("web/ext/lua/chart.lua", "local x = 1\nevents.on(\"nothing\", function() end\n"));
+    let mut workspace = Workspace::new(&files);
+    let root = workspace.path("web");
+    let project = workspace.server.project_at(&root).expect("a chart");
+    let problems = pintle_lsp::diagnostics::of_chart(&project);
+    let script = project.file_named(0, "ext/lua/chart.lua").expect("the script");
+    let found: Vec<&str> = problems[&script].iter().map(|problem| problem.code.as_str()).collect();
+    assert_eq!(found, ["script"], "{problems:?}");
+    let cursor = workspace.open("web/values.yaml", "repli¦cas: 2\n");
+    let answer = workspace.ask_with("textDocument/rename", &cursor, json!({"newName": "count"}));
+    assert!(answer["error"].as_str().is_some_and(|why| why.contains("scripts")), "{answer}");
+}
+
+#[test]
+fn objects_and_definitions_are_found_in_the_workspace() {
+    let mut workspace = shop();
+    let mut names = |query: &str| -> Vec<String> {
+        let found = ask(&mut workspace, "workspace/symbol", json!({"query": query}));
+        let list = found.as_array().expect("symbols").iter();
+        list.map(|symbol| symbol["name"].as_str().expect("a name").to_owned()).collect()
+    };
+    assert_eq!(names("service"), ["Service {{ include \"web.name\" . }}"]);
+    assert_eq!(names("web.p"), ["web.port"]);
+}
+
+#[test]
 fn links_lead_to_files_of_the_chart() {
     let mut files = web();
     files.push((

@@ -27,6 +27,7 @@ async function start(previews: Previews): Promise<void> {
       { language: "yaml", pattern: "**/{Chart,values*}.yaml" },
       { language: "yaml", pattern: "**/ci/*-values.yaml" },
       { language: "yaml", pattern: "**/*_test.yaml" },
+      { language: "lua", pattern: "**/ext/lua/**/*.lua" },
       { scheme: "pintle-chart" },
     ],
     initializationOptions: settings(),

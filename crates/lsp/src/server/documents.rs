@@ -9,7 +9,9 @@ use crate::hints::hints;
 use crate::lenses::{Lens, LensKind};
 use crate::preview::Deeds;
 use crate::project::FileKind;
+use crate::structure::STRUCT;
 use crate::suites::SuiteOutcome;
+use crate::thing::Target;
 use crate::{format, structure, uri};
 
 /// The command that runs the tests of a suite: its address, and the name of a test.
@@ -57,6 +59,17 @@ impl Server {
         let mut found = Vec::new();
         for root in self.discover() {
             let Some(analysis) = self.analysis(&root) else { continue };
+            for file in analysis.project.templates() {
+                let source = analysis.project.file(file);
+                for symbol in analysis.symbols(file).into_iter().filter(|symbol| symbol.kind == STRUCT) {
+                    let name = format!("{} {}", symbol.name, symbol.detail);
+                    if found.len() < MAX_SYMBOLS && name.to_lowercase().contains(&query) {
+                        let target = Target::new(file, symbol.selection);
+                        let location = location(&analysis.project, &target, encoding);
+                        found.push(json!({"name": name.trim_end(), "kind": STRUCT, "location": location, "containerName": source.name}));
+                    }
+                }
+            }
             for name in
                 analysis.defines.keys().filter(|name| name.to_str_lossy().to_lowercase().contains(&query))
             {
