@@ -30,7 +30,7 @@ impl Analysis {
         let first = commands.first().filter(|first| tree.kind(**first) == NodeKind::Command)?;
         let words: Vec<NodeId> = tree.children(*first).collect();
         let [selector] = words.as_slice() else { return None };
-        (tree.kind(*selector) == NodeKind::Selector).then(|| Written { commands, selector: *selector })
+        (tree.kind(*selector) == NodeKind::Selector).then_some(Written { commands, selector: *selector })
     }
 
     /// The path of the value that a selector reads, if it is one value.

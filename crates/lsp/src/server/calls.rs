@@ -79,8 +79,8 @@ fn item(analysis: &Analysis, caller: &Caller, encoding: Encoding) -> Value {
             let tree = source.text.tree.as_ref();
             let define = analysis.defines.get(name).into_iter().flatten().find(|(home, _)| home == file);
             let whole = define.and_then(|(_, node)| Some(tree?.range(*node))).unwrap_or(0..0);
-            let targets = analysis.define_targets(name).into_iter();
-            let target = targets.filter(|target| target.file == *file).next();
+            let mut targets = analysis.define_targets(name).into_iter();
+            let target = targets.find(|target| target.file == *file);
             let inner = target.map_or(whole.clone(), |target| target.start..target.end);
             json!({
                 "name": name.to_str_lossy(), "kind": FUNCTION, "detail": detail, "uri": source.uri,

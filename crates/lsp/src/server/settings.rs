@@ -39,7 +39,7 @@ mod tests {
         let named: Vec<_> =
             settings.scenarios.iter().map(|one| (one.name.as_str(), one.files.len())).collect();
         assert_eq!(named, [("dev", 1), ("prod", 2)]);
-        assert_eq!(Settings::read(&json!({"formatting": {"enable": true}})).formatting, true);
+        assert!(Settings::read(&json!({"formatting": {"enable": true}})).formatting);
         assert_eq!(Settings::read(&json!([1])), Settings::default());
         assert_eq!(Settings::read(&Value::Null), Settings::default());
     }
