@@ -62,6 +62,7 @@ const EDITS: usize = 360;
 /// The edits of one document, before another one is taken.
 const EDITS_OF_A_DOCUMENT: usize = 60;
 
+#[expect(clippy::disallowed_methods, reason = "the length of a run is a setting of who starts it")]
 fn edits() -> usize {
     std::env::var("PINTLE_LSP_EDITS").ok().and_then(|count| count.parse().ok()).unwrap_or(EDITS)
 }
