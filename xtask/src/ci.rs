@@ -14,7 +14,7 @@ use crate::shell::{cargo, ci_binary, corpus, output, print_line, program, root, 
 use crate::steps::{Outcome, Steps};
 use crate::{
     api, bench, clients, contract, dependencies, e2e, editors, fuzz, go, helm, helm_clients, images_report,
-    instructions, msrv, reference, registries, rehearse_report, reproducible, site, tidy, unicode,
+    instructions, msrv, reference, registries, rehearse_report, reproducible, site, tidy, unicode, vscode,
 };
 
 /// The number of shards of the kill points, the fuzz targets and the tests on each Kubernetes; a CI run has one. Most tests
@@ -145,6 +145,7 @@ pub(crate) fn nightly() -> Result<()> {
         steps.run("oldest compiler", || msrv::run(&[]))?;
         steps.run("two builds are equal", || reproducible::run_twice(&[]).map(|()| Outcome::Passed))?;
         steps.run("documentation site in a browser", site::in_browser)?;
+        steps.run("extension for Visual Studio Code", || vscode::run_task(&[]))?;
         steps.run("fuzz", || fuzz::run_all(FUZZ_AT_NIGHT, None))
     })
 }

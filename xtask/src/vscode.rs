@@ -1,6 +1,7 @@
 //! `vscode`: the extension for Visual Studio Code: checks its types and packs it.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
@@ -42,13 +43,16 @@ pub(crate) fn run_task(arguments: &[String]) -> Result<Outcome> {
         // Scripts of packages do not run: none of these needs them, esbuild's program is a package of its own.
         npm(&["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"])?;
     }
+    let packages = || -> Result<Vec<PathBuf>> {
+        let paths = fs::read_dir(&folder)?.filter_map(Result::ok).map(|entry| entry.path());
+        Ok(paths.filter(|path| path.extension().is_some_and(|extension| extension == "vsix")).collect())
+    };
+    for old in packages()? {
+        fs::remove_file(old)?;
+    }
     npm(&["run", "--silent", "check"])?;
     npm(&["run", "--silent", "package"])?;
-    let packed = fs::read_dir(&folder)?
-        .filter_map(Result::ok)
-        .map(|entry| entry.path())
-        .find(|path| path.extension().is_some_and(|extension| extension == "vsix"))
-        .context("vsce wrote no .vsix")?;
+    let packed = packages()?.pop().context("vsce wrote no .vsix")?;
     print_line(&format!("packed {}", packed.display()));
     Ok(Outcome::Passed)
 }
