@@ -400,6 +400,11 @@ impl Session {
     }
 
     fn clear(&mut self, root: &PathBuf) {
+        // Nobody looks at the chart any more.
+        self.server.deeds.remove(root);
+        self.server
+            .previews
+            .retain(|uri, _| uri::parse_rendered(uri).is_none_or(|(known, ..)| known != *root));
         let files = self.chart.remove(root).unwrap_or_default();
         let mut uris: BTreeSet<String> = files.into_keys().collect();
         // Syntax errors of files of the chart, which are no longer looked at.
