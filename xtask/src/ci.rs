@@ -13,8 +13,8 @@ use crate::runner::{Suite, features};
 use crate::shell::{cargo, ci_binary, corpus, output, print_line, program, root, run};
 use crate::steps::{Outcome, Steps};
 use crate::{
-    api, bench, clients, contract, dependencies, e2e, fuzz, go, helm, helm_clients, images_report,
-    instructions, msrv, reference, registries, rehearse_report, reproducible, site, tidy, ui, unicode,
+    api, bench, clients, contract, dependencies, e2e, editors, fuzz, go, helm, helm_clients, images_report,
+    instructions, msrv, reference, registries, rehearse_report, reproducible, site, tidy, ui, unicode, vscode,
 };
 
 /// The number of shards of the kill points, the fuzz targets and the tests on each Kubernetes; a CI run has one. Most tests
@@ -103,6 +103,7 @@ pub(crate) fn ci(arguments: &[String]) -> Result<()> {
         steps.run("conformance", conformance)?;
         steps.run("e2e on the embedded cluster", || e2e(&["--on", "embedded"], shard))?;
         steps.run("programs that call Helm", || helm_clients::run(&[]))?;
+        steps.run("editors", || editors::run_all(&[]))?;
         let on_kubernetes = slot.shard_of_every_second(SHARDS).text();
         if slot.is_even() {
             steps.run("contract with a real API server", || contract::run(&[]))?;
@@ -147,6 +148,7 @@ pub(crate) fn nightly() -> Result<()> {
         steps.run("oldest compiler", || msrv::run(&[]))?;
         steps.run("two builds are equal", || reproducible::run_twice(&[]).map(|()| Outcome::Passed))?;
         steps.run("documentation site in a browser", site::in_browser)?;
+        steps.run("extension for Visual Studio Code", || vscode::run_task(&[]))?;
         steps.run("fuzz", || fuzz::run_all(FUZZ_AT_NIGHT, None))
     })
 }

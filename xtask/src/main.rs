@@ -10,6 +10,7 @@ mod contract;
 mod dependencies;
 mod dist;
 mod e2e;
+mod editors;
 mod fuzz;
 mod go;
 mod helm;
@@ -40,6 +41,7 @@ mod tables;
 mod tidy;
 mod ui;
 mod unicode;
+mod vscode;
 
 use std::process::ExitCode;
 
@@ -110,6 +112,9 @@ cargo xtask TASK
   e2e [--on embedded|NAME] [--level control-plane|node] [--kubernetes 1.37|1.36|1.35|1.34] [--profile-ci] [--part K/N]
       [--kill-points K/N] [--retry] [--under-load] [FILTER…]
                          start a cluster, run the tests of e2e/ on it, remove it
+  editors [--install] [--program PINTLE]
+                         test the language server with real editors, Neovim and Emacs; --install installs their packages
+  vscode                 check the types of the extension for Visual Studio Code and pack its .vsix
   registries             build the registries for the tests that copy images
   contract [--record] [--on NAME] [--kubernetes 1.37|1.36] [SCENARIO]
                          run the contract scenarios of the embedded API on a real API server, or record its responses
@@ -172,6 +177,8 @@ fn run() -> Result<()> {
         "fuzz" => report_outcome(fuzz::run(rest)),
         "cluster" => cluster::run(rest),
         "e2e" => report_outcome(e2e::run(rest)),
+        "editors" => report_outcome(editors::run_all(rest)),
+        "vscode" => report_outcome(vscode::run_task(rest)),
         "registries" => registries::build(),
         "gen" => tables::run(rest),
         "contract" => report_outcome(contract::run(rest)),

@@ -47,6 +47,11 @@ impl Trace {
         Trace { events: Some(Events::default()), ..Trace::default() }
     }
 
+    /// Records each step, and which way branches went, for programs that show a render beside its templates.
+    pub fn of_preview() -> Self {
+        Trace { events: Some(Events::default()), coverage: Some(Coverage::default()), ..Trace::default() }
+    }
+
     /// The nodes that have run so far.
     pub fn coverage(&self) -> Option<&Coverage> {
         self.coverage.as_ref()
@@ -87,6 +92,16 @@ impl Trace {
         }
         let recording = self.recordings.as_mut().and_then(Vec::pop);
         recording.map(|recording| recording.lines(output)).unwrap_or_default()
+    }
+
+    /// Ends the record of a file whose template has failed. What ran until then stays recorded.
+    pub fn end_failed(&mut self, output: &[u8]) {
+        if let Some(events) = &mut self.events {
+            events.end_failed_file(output);
+        }
+        if let Some(recordings) = &mut self.recordings {
+            recordings.clear();
+        }
     }
 
     /// Ends the record of an output that becomes part of another one: that of `include` and `tpl`.

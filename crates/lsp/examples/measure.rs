@@ -12,9 +12,8 @@ use std::time::{Duration, Instant};
 use pintle::chart::{load_files, read_archive};
 use pintle::render::{Capabilities, Release, Target, Templates};
 use pintle::values::{NullRules, Origins, SchemaCheck, process_dependencies, render_values};
-use pintle_gotmpl::syntax::{NodeId, NodeKind, SyntaxTree};
+use pintle_gotmpl::syntax::{NodeId, NodeKind, SyntaxToken, SyntaxTree, TokenKind};
 use pintle_lsp::Server;
-use pintle_lsp::analysis::Analysis;
 use pintle_lsp::position::Encoding;
 use pintle_lsp::project::Project;
 use pintle_testkit::Random;
@@ -73,8 +72,7 @@ fn main() {
             continue;
         }
         times.entry("analyse").or_default().push(start.elapsed());
-        let analysis = server.analysis_at(&root).expect("an analysis");
-        let mut questions = questions(analysis, &project);
+        let mut questions = questions(&project);
         while questions.len() > share {
             let at = random.below(questions.len());
             questions.swap_remove(at);
@@ -198,16 +196,40 @@ fn ask<'t>(
     usize::from(missed)
 }
 
-fn questions(analysis: &Analysis, project: &Project) -> Vec<Question> {
+fn questions(project: &Project) -> Vec<Question> {
     let mut found = Vec::new();
     value_questions(project, &mut found);
+    let defines = written_defines(project);
     for file in project.templates() {
         let Some(tree) = &project.file(file).text.tree else { continue };
-        for node in tree.nodes() {
-            match tree.kind(node) {
-                NodeKind::String => name_question(analysis, project, file, tree, node, &mut found),
-                NodeKind::Variable => variable_question(project, file, tree, node, &mut found),
-                _ => {}
+        for node in tree.nodes().filter(|node| tree.kind(*node) == NodeKind::String) {
+            found.extend(name_question(&defines, file, tree, node));
+        }
+        let lines = &project.file(file).text.lines;
+        for (used, declared) in variables(tree) {
+            let name = String::from_utf8_lossy(&tree.text().as_bytes()[used.clone()]).into_owned();
+            let right = vec![(file, lines.line(declared))];
+            found.push(Question { group: "variable", file, offset: used.start + 1, name, right });
+        }
+    }
+    found
+}
+
+/// The lines with `define "name"` or `block "name"`, by name: found in the texts, without any parser.
+fn written_defines(project: &Project) -> BTreeMap<String, Vec<(usize, usize)>> {
+    let mut found: BTreeMap<String, Vec<(usize, usize)>> = BTreeMap::new();
+    for file in project.templates() {
+        for (index, line) in project.file(file).text.text.split('\n').enumerate() {
+            for word in ["define", "block"] {
+                for (at, _) in line.match_indices(word) {
+                    let rest = line[at + word.len()..].trim_start();
+                    let Some(quote) = rest.chars().next().filter(|quote| matches!(quote, '"' | '`')) else {
+                        continue;
+                    };
+                    if let Some((name, _)) = rest[1..].split_once(quote) {
+                        found.entry(name.to_owned()).or_default().push((file, index));
+                    }
+                }
             }
         }
     }
@@ -215,75 +237,113 @@ fn questions(analysis: &Analysis, project: &Project) -> Vec<Question> {
 }
 
 fn name_question(
-    analysis: &Analysis,
-    project: &Project,
+    defines: &BTreeMap<String, Vec<(usize, usize)>>,
     file: usize,
     tree: &SyntaxTree,
     node: NodeId,
-    into: &mut Vec<Question>,
-) {
-    let Some(parent) = tree.parent(node) else { return };
+) -> Option<Question> {
+    let parent = tree.parent(node)?;
     let first = tree.children(parent).next().map(|first| tree.text_of(first) == b"include");
     let is_include = tree.kind(parent) == NodeKind::Call
         || (tree.kind(parent) == NodeKind::Command
             && first == Some(true)
             && tree.children(parent).nth(1) == Some(node));
-    let Some(name) = tree.string(node).filter(|_| is_include) else { return };
-    let right: Vec<(usize, usize)> = analysis
-        .defines
-        .get(&name)
-        .into_iter()
-        .flatten()
-        .map(|(file, define)| {
-            let text = &project.file(*file).text;
-            (*file, text.lines.line(text.tree.as_ref().map_or(0, |tree| tree.range(*define).start)))
-        })
-        .collect();
-    if !right.is_empty() {
-        let (offset, name) = (tree.range(node).start + 1, name.to_str_lossy().into_owned());
-        into.push(Question { group: "include", file, offset, name, right });
-    }
+    let name = tree.string(node).filter(|_| is_include)?.to_str_lossy().into_owned();
+    let right = defines.get(&name)?.clone();
+    Some(Question { group: "include", file, offset: tree.range(node).start + 1, name, right })
 }
 
-fn variable_question(
-    project: &Project,
-    file: usize,
-    tree: &SyntaxTree,
-    node: NodeId,
-    into: &mut Vec<Question>,
-) {
-    let declares = tree.parent(node).is_some_and(|parent| matches!(tree.kind(parent), NodeKind::Declaration));
-    let name = tree.name(node).to_owned();
-    if declares || name == "$" {
-        return;
+/// The variables that are used, with the start of their declaration: by the tokens alone and the rules of text/template, so
+/// without the tree and without what the server knows.
+fn variables(tree: &SyntaxTree) -> Vec<(std::ops::Range<usize>, usize)> {
+    let mut scopes = Scopes::default();
+    let tokens = tree.tokens();
+    let mut at = 0;
+    while at < tokens.len() {
+        if tokens[at].kind != TokenKind::LeftDelimiter {
+            at += 1;
+            continue;
+        }
+        let end = tokens[at..].iter().position(|token| token.kind == TokenKind::RightDelimiter);
+        let end = end.map_or(tokens.len(), |length| at + length);
+        let inner = tokens[at + 1..end].iter().filter(|token| token.kind != TokenKind::Space);
+        scopes.action(tree, &inner.collect::<Vec<_>>());
+        at = end;
     }
-    // The last declaration before it, in text: right unless a block between has ended, which is then no question.
-    let before: Vec<NodeId> = tree
-        .nodes()
-        .filter(|other| {
-            tree.kind(*other) == NodeKind::Variable
-                && tree.name(*other) == name
-                && tree.range(*other).start < tree.range(node).start
-        })
-        .filter(|other| tree.parent(*other).is_some_and(|parent| tree.kind(parent) == NodeKind::Declaration))
-        // In its own pipeline a variable is not there yet.
-        .filter(|other| {
-            let pipe = tree.parent(*other).and_then(|declaration| tree.parent(declaration));
-            pipe.is_none_or(|pipe| tree.ancestors(node).all(|around| around != pipe))
-        })
-        .collect();
-    let visible = |declaration: &&NodeId| {
-        let scope = tree
-            .ancestors(**declaration)
-            .find(|node| tree.kind(*node).is_block() || tree.kind(*node) == NodeKind::Body);
-        scope.is_some_and(|scope| tree.ancestors(node).any(|around| around == scope))
-    };
-    let Some(declaration) = before.iter().filter(visible).max_by_key(|node| tree.range(**node).start) else {
-        return;
-    };
-    let line = project.file(file).text.lines.line(tree.range(*declaration).start);
-    let offset = tree.range(node).start + 1;
-    into.push(Question { group: "variable", file, offset, name, right: vec![(file, line)] });
+    scopes.found
+}
+
+/// The variables that are visible while a template is read from the start.
+#[derive(Default)]
+struct Scopes {
+    visible: Vec<(Vec<u8>, usize)>,
+    open: Vec<Open>,
+    found: Vec<(std::ops::Range<usize>, usize)>,
+}
+
+/// An open block: the number of variables before it, and with those of its clause; in a definition, those outside.
+struct Open {
+    before: usize,
+    inside: usize,
+    outside: Option<Vec<(Vec<u8>, usize)>>,
+}
+
+impl Scopes {
+    fn action(&mut self, tree: &SyntaxTree, tokens: &[&SyntaxToken]) {
+        let text = |token: &SyntaxToken| &tree.text().as_bytes()[token.range.clone()];
+        let Some(first) = tokens.first() else { return };
+        let word = if first.kind == TokenKind::Keyword { text(first) } else { b"" };
+        match word {
+            b"if" | b"with" | b"range" => {
+                let before = self.visible.len();
+                self.pipeline(tree, &tokens[1..]);
+                self.open.push(Open { before, inside: self.visible.len(), outside: None });
+            }
+            b"define" | b"block" => {
+                self.pipeline(tree, &tokens[1..]);
+                let outside = std::mem::take(&mut self.visible);
+                self.open.push(Open { before: 0, inside: 0, outside: Some(outside) });
+            }
+            b"else" => {
+                let inside = self.open.last().map_or(0, |open| open.inside);
+                self.visible.truncate(inside);
+                self.pipeline(tree, &tokens[1..]);
+                if let Some(open) = self.open.last_mut() {
+                    open.inside = self.visible.len();
+                }
+            }
+            b"end" => {
+                let Some(open) = self.open.pop() else { return };
+                self.visible.truncate(open.before);
+                if let Some(outside) = open.outside {
+                    self.visible = outside;
+                }
+            }
+            _ => self.pipeline(tree, tokens),
+        }
+    }
+
+    /// Uses first: what a pipeline declares is visible behind it.
+    fn pipeline(&mut self, tree: &SyntaxTree, tokens: &[&SyntaxToken]) {
+        let text = |token: &SyntaxToken| tree.text().as_bytes()[token.range.clone()].to_vec();
+        let mut declared = Vec::new();
+        for (index, token) in tokens.iter().enumerate().filter(|(_, token)| token.kind == TokenKind::Variable)
+        {
+            let next = |step: usize| tokens.get(index + step);
+            let assigns = |token: Option<&&SyntaxToken>| token.is_some_and(|token| text(token) == b":=");
+            let in_pair = next(1).is_some_and(|token| token.kind == TokenKind::Comma) && assigns(next(3));
+            if assigns(next(1)) || in_pair {
+                declared.push((text(token), token.range.start));
+                continue;
+            }
+            let name = text(token);
+            // `$` is always there.
+            if let Some((_, start)) = self.visible.iter().rev().find(|(known, _)| *known == name) {
+                self.found.push((token.range.clone(), *start));
+            }
+        }
+        self.visible.extend(declared);
+    }
 }
 
 /// The values that the lines of templates read in a render with defaults.

@@ -1,5 +1,7 @@
 //! Changes that are offered for a place.
 
+mod more;
+
 use std::ops::Range;
 
 use pintle_gotmpl::syntax::NodeKind;
@@ -22,7 +24,16 @@ pub(crate) struct Action {
 impl Analysis {
     /// What is offered at an offset.
     pub(crate) fn actions(&self, file: FileId, offset: usize) -> Vec<Action> {
-        let found = [self.add_value(file, offset), self.quote(file, offset), self.extract(file, offset)];
+        let found = [
+            self.add_value(file, offset),
+            self.quote(file, offset),
+            self.require(file, offset),
+            self.default(file, offset),
+            self.nindent(file, offset),
+            self.extract(file, offset),
+            self.block_to_define(file, offset),
+            self.add_to_schema(file, offset),
+        ];
         found.into_iter().flatten().collect()
     }
 

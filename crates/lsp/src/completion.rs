@@ -4,13 +4,14 @@ mod lists;
 mod yaml;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use pintle_gotmpl::Functions;
 use pintle_gotmpl::syntax::{NodeId, NodeKind, SyntaxTree, TokenKind};
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Memory};
 use crate::functions;
-use crate::project::{FileId, FileKind};
+use crate::project::{FileId, FileKind, Text};
 use crate::shape::{Object, Shape, Types};
 use crate::values::KeyKind;
 
@@ -237,7 +238,45 @@ impl Template<'_> {
         if let Some(of) = facts.keys.get(&node) {
             return self.string_keys(of, &replace);
         }
+        if self.is_evaluated(node) {
+            return self.in_evaluated(&replace);
+        }
         self.method_argument(node, &replace)
+    }
+
+    /// Whether a string is what `tpl` evaluates.
+    fn is_evaluated(&self, node: NodeId) -> bool {
+        let command = self.tree.parent(node).filter(|command| self.tree.kind(*command) == NodeKind::Command);
+        let mut words = command.into_iter().flat_map(|command| self.tree.children(command));
+        words.next().is_some_and(|first| self.tree.text_of(first) == b"tpl") && words.next() == Some(node)
+    }
+
+    /// What can be typed in a text that `tpl` evaluates: what could be typed if it were the template.
+    fn in_evaluated(&self, string: &Range<usize>) -> Vec<Item> {
+        let source = &self.analysis.project.file(self.file).text.text;
+        let inner = &source[string.clone()];
+        // The positions in it would be others.
+        if source[..string.start].ends_with('"') && inner.contains('\\') {
+            return Vec::new();
+        }
+        let text = Text::new(inner.to_owned(), FileKind::Template, self.table, u64::MAX);
+        let offset = self.offset - string.start;
+        let in_action = text.tree.as_ref().is_some_and(|tree| {
+            let mut tokens = tree.tokens().iter().rev();
+            let before = tokens.find(|token| token.range.start < offset);
+            before.is_some_and(|token| !matches!(token.kind, TokenKind::Text | TokenKind::Trimmed))
+        });
+        if !in_action {
+            return Vec::new();
+        }
+        let mut project = (*self.analysis.project).clone();
+        project.set_text(self.file, Arc::new(text));
+        let analysis = Analysis::new(Arc::new(project), Memory::default());
+        let mut items = analysis.completions(self.file, offset, self.table, self.kinds);
+        for item in &mut items {
+            item.replace = item.replace.start + string.start..item.replace.end + string.start;
+        }
+        items
     }
 
     fn template_names(&self, replace: &Range<usize>) -> Vec<Item> {

@@ -14,6 +14,7 @@ use pintle_tree::Map;
 
 use crate::project::{FileId, FileKind, Project, Text};
 use crate::rename::Edits;
+use crate::scenario::Scenario;
 
 /// How bad something is, in the numbers of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,6 +44,8 @@ pub struct Problem {
     pub unnecessary: bool,
     /// What explains it: file and bytes.
     pub related: Option<(FileId, Range<usize>, String)>,
+    /// The text of the line to replace, and what fixes it.
+    pub fix: Option<(String, String)>,
 }
 
 /// What is wrong with the files of a project.
@@ -61,6 +64,7 @@ pub fn of_text(project: &Project, file: FileId) -> Vec<Problem> {
             code: "too-large".to_owned(),
             unnecessary: false,
             related: None,
+            fix: None,
         });
     }
     if let Some(tree) = &text.tree {
@@ -72,6 +76,7 @@ pub fn of_text(project: &Project, file: FileId) -> Vec<Problem> {
                 code: "syntax".to_owned(),
                 unnecessary: false,
                 related: error.related.clone().map(|range| (file, range, "it starts here".to_owned())),
+                fix: None,
             });
         }
     }
@@ -95,6 +100,7 @@ fn at_line(text: &Text, line: usize, level: Level, message: String, code: &str) 
         code: code.to_owned(),
         unnecessary: false,
         related: None,
+        fix: None,
     }
 }
 
@@ -119,17 +125,52 @@ pub fn of_chart(project: &Project) -> Problems {
             return problems;
         }
     };
+    for scenario in &project.configured {
+        if let (Err(error), Some(file)) = (&scenario.values, chart_file) {
+            let message = format!("the scenario `{}` cannot be read: {error}", scenario.name);
+            let problem = at_line(&project.file(file).text, 1, Level::Warning, message, "scenario");
+            problems.entry(file).or_default().push(problem);
+        }
+    }
+    check_scripts(project, &chart, &mut problems);
     if !broken {
         check(project, &chart, &mut problems);
     }
     problems
 }
 
+/// Checks the scripts of a chart, which are not run for that.
+fn check_scripts(project: &Project, chart: &Chart, problems: &mut Problems) {
+    if !project.has_scripts() {
+        return;
+    }
+    let findings = match pintle::lua::check(chart) {
+        Ok(findings) => findings,
+        Err(error) => {
+            if let Some(file) = project.file_named(0, "ext/permissions.yaml") {
+                let problem = at_line(&project.file(file).text, 1, Level::Error, error.to_string(), "script");
+                problems.entry(file).or_default().push(problem);
+            }
+            return;
+        }
+    };
+    for finding in findings {
+        let Some(file) = project.by_rendered_path(&finding.file) else { continue };
+        let text = &project.file(file).text;
+        let problem = at_line(text, finding.line, Level::Error, finding.message, "script");
+        problems.entry(file).or_default().push(problem);
+    }
+}
+
 fn check(project: &Project, chart: &Chart, problems: &mut Problems) {
     let text_of = |file: FileId| project.file(file).text.text.clone().into_bytes();
     let config = project.file_named(0, ".pintle-check.yaml").map(text_of);
-    let loaded =
-        LoadedChart { name: chart.name().to_owned(), chart, values_files: scenario_files(project), config };
+    let loaded = LoadedChart {
+        name: chart.name().to_owned(),
+        chart,
+        values_files: project.values_for_checks(),
+        config,
+    };
     let session = Session::offline();
     let request = CheckRequest { ignore_missing_schemas: true, ..CheckRequest::default() };
     let report = match check_loaded(&session, loaded, &request, &mut Silent) {
@@ -156,6 +197,7 @@ fn check(project: &Project, chart: &Chart, problems: &mut Problems) {
         let rule = finding.rule.name;
         let mut problem = at_line(&project.file(file).text, line, level(finding.severity), message, rule);
         problem.unnecessary = rule.contains("unused");
+        problem.fix = finding.fix.as_ref().map(|fix| (fix.from.clone(), fix.to.clone()));
         if rule.contains("unused") || rule.contains("undefined") {
             problem.level = problem.level.max(Level::Information);
         }
@@ -197,26 +239,18 @@ fn level(severity: Severity) -> Level {
     }
 }
 
-/// The values files for CI: names and texts.
-fn scenario_files(project: &Project) -> Vec<(String, Vec<u8>)> {
-    let files = project.charts[0].files.iter().map(|file| project.file(*file));
-    let ci = files.filter(|file| file.name.starts_with("ci/") && file.name.ends_with("-values.yaml"));
-    ci.map(|file| (file.name.clone(), file.text.text.clone().into_bytes())).collect()
-}
-
 /// The rendered files by path, or why there are none.
 pub type Rendering = Result<Vec<(String, Vec<u8>)>, String>;
 
 /// Renders a project with its own values and with each of its values files for CI. Random values are always the same.
 pub fn render_scenarios(project: &Project) -> Vec<(String, Rendering)> {
-    let mut scenarios = vec![(String::new(), None)];
-    scenarios.extend(scenario_files(project).into_iter().map(|(name, text)| (name, Some(text))));
     let chart = load_files(project.chart_files()).map_err(|error| error.to_string());
-    let render = |(name, text): (String, Option<Vec<u8>>)| {
+    let render = |scenario: Scenario| {
+        let Scenario { name, text } = scenario;
         let rendering = chart.clone().and_then(|chart| render(chart, &name, text));
         (name, rendering)
     };
-    scenarios.into_iter().map(render).collect()
+    project.scenarios().into_iter().map(render).collect()
 }
 
 /// Renders a chart.

@@ -9,22 +9,30 @@
 
 mod actions;
 pub mod analysis;
+pub mod calls;
 pub mod completion;
 pub mod diagnostics;
 pub mod fields;
+pub mod format;
 pub mod functions;
+pub mod hints;
 mod hover;
 pub mod infer;
+pub mod lenses;
+mod links;
 pub mod outline;
 pub mod position;
+pub mod preview;
 pub mod project;
 mod rename;
+pub mod scenario;
 mod schema;
 pub mod server;
 pub mod shape;
 pub mod structure;
+pub mod suites;
 pub mod thing;
 pub mod uri;
 pub mod values;
 
-pub use server::{Server, run, run_stdio};
+pub use server::{Server, Settings, run, run_stdio};

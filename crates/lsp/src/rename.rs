@@ -28,6 +28,9 @@ impl Analysis {
                         "this is the key of a dict that templates make; such keys are not renamed".to_owned()
                     );
                 }
+                if self.project.has_scripts() {
+                    return Err("the chart has scripts, which may read the value".to_owned());
+                }
                 for (_, path) in values {
                     match path.last() {
                         None => {

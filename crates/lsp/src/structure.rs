@@ -9,7 +9,6 @@ use crate::analysis::Analysis;
 use crate::functions;
 use crate::outline::{Id, Kind, Outline};
 use crate::project::FileId;
-use crate::shape::{Shape, Types};
 
 /// A symbol of a document, with the symbols in it.
 #[derive(Clone, Debug)]
@@ -32,7 +31,8 @@ const FUNCTION: u32 = 12;
 const OBJECT: u32 = 19;
 const KEY: u32 = 20;
 const ARRAY: u32 = 18;
-const STRUCT: u32 = 23;
+/// The number of the protocol for objects that templates write.
+pub const STRUCT: u32 = 23;
 /// The maximum depth of symbols of YAML.
 const MAX_DEPTH: usize = 40;
 
@@ -280,63 +280,4 @@ pub fn signature(
         };
     }
     None
-}
-
-/// What is shown behind actions: the value that they write, if values.yaml says it, and what an `end` ends.
-pub fn hints(analysis: &Analysis, file: FileId, within: &Range<usize>) -> Vec<(usize, String)> {
-    let text = &analysis.project.file(file).text;
-    let Some(tree) = &text.tree else { return Vec::new() };
-    let mut found = Vec::new();
-    for node in tree.nodes() {
-        let range = tree.range(node);
-        if range.end < within.start || range.start > within.end {
-            continue;
-        }
-        match tree.kind(node) {
-            NodeKind::Action => {
-                if let Some(value) = written_value(analysis, file, tree, node) {
-                    found.push((range.end, format!(" = {value}")));
-                }
-            }
-            NodeKind::End => {
-                let block = tree.parent(node);
-                let opening = block.and_then(|block| tree.child(block, NodeKind::Opening));
-                let Some(opening) = opening else { continue };
-                let (first, last) =
-                    (text.lines.line(tree.range(opening).start), text.lines.line(range.start));
-                // Both are on the screen if they are near.
-                if last > first + 8 {
-                    let inner = &text.text[tree.inner_range(opening)];
-                    let shown: String = inner.trim().chars().take(50).collect();
-                    found.push((range.end, format!(" {}", shown.replace('\n', " "))));
-                }
-            }
-            _ => {}
-        }
-    }
-    found
-}
-
-/// The value of an action that writes one value as it is.
-fn written_value(analysis: &Analysis, file: FileId, tree: &SyntaxTree, action: NodeId) -> Option<String> {
-    let pipe = tree.child(action, NodeKind::Pipeline)?;
-    let command = tree.children(pipe).next().filter(|node| tree.kind(*node) == NodeKind::Command)?;
-    let words: Vec<NodeId> = tree.children(command).collect();
-    let [word] = words.as_slice() else { return None };
-    if tree.kind(*word) != NodeKind::Selector {
-        return None;
-    }
-    let types: Types = analysis.types_of(file, *word);
-    let [Shape::Values(instance, path)] = types.shapes() else { return None };
-    let name = path.last();
-    // What may be secret is not shown beside the code.
-    if let Some(crate::shape::Segment::Key(key)) = name {
-        let key = key.to_str_lossy().to_lowercase();
-        if ["password", "secret", "token", "key", "credential"].iter().any(|word| key.contains(word)) {
-            return None;
-        }
-    }
-    let place = analysis.places(*instance, path).into_iter().next()?;
-    let value = analysis.scalar_text(place)?;
-    (!value.is_empty() && value.len() <= 60).then_some(value)
 }

@@ -32,11 +32,31 @@ pub fn in_archive(archive: &Path, inner: &str) -> String {
     format!("{ARCHIVE_SCHEME}{}!/{}", encode(&archive.to_string_lossy().replace('\\', "/")), encode(inner))
 }
 
+/// The address of what a template writes with a scenario. `path` is that of the template with its chart, as in
+/// `web/templates/a.yaml`.
+pub fn rendered(root: &Path, path: &str, scenario: &str) -> String {
+    let root = root.to_string_lossy().replace('\\', "/");
+    let lead = if root.starts_with('/') { "" } else { "/" };
+    format!("{RENDERED_SCHEME}{lead}{}!/{}?{}", encode(&root), encode(path), encode(scenario))
+}
+
+/// The folder of the chart, the path of the template and the scenario of a rendered document.
+pub fn parse_rendered(uri: &str) -> Option<(PathBuf, String, String)> {
+    let rest = uri.strip_prefix(RENDERED_SCHEME)?;
+    let (place, scenario) = rest.split_once('?').unwrap_or((rest, ""));
+    let (root, path) = place.rsplit_once("!/")?;
+    let root = to_path(&format!("file://{root}"))?;
+    Some((root, decode(path), decode(scenario)))
+}
+
 /// Editors write the same address in several ways, so addresses are compared in one.
 pub fn normalized(uri: &str) -> String {
     match to_path(uri) {
         Some(path) => from_path(&path),
-        None => uri.to_owned(),
+        None => match parse_rendered(uri) {
+            Some((root, path, scenario)) => rendered(&root, &path, &scenario),
+            None => uri.to_owned(),
+        },
     }
 }
 
@@ -84,5 +104,18 @@ mod tests {
         assert_eq!(normalized("file:///a%20b/%c3%bc"), "file:///a%20b/%C3%BC");
         assert_eq!(to_path("untitled:x"), None);
         assert_eq!(to_path("file:///%zz"), Some("/%zz".into()));
+    }
+
+    #[test]
+    fn rendered_documents_name_a_chart_a_template_and_a_scenario() {
+        let uri = rendered(Path::new("/a b!/web"), "web/templates/c#.yaml", "ci/d-values.yaml");
+        assert_eq!(uri, "pintle-rendered:/a%20b!/web!/web/templates/c%23.yaml?ci/d-values.yaml");
+        let parts = parse_rendered(&uri).expect("it is one");
+        assert_eq!(parts, ("/a b!/web".into(), "web/templates/c#.yaml".into(), "ci/d-values.yaml".into()));
+        assert_eq!(
+            normalized("pintle-rendered:/a b!/web!/web/x?"),
+            rendered(Path::new("/a b!/web"), "web/x", "")
+        );
+        assert_eq!(parse_rendered("pintle-rendered:x"), None);
     }
 }

@@ -144,6 +144,11 @@ fn keys_in_values_files_chart_yaml_and_suites() {
     assert!(labels.contains(&"auth".to_owned()), "{labels:?}");
     let labels = workspace.complete("web/Chart.yaml", "name: web\ndependencies:\n- name: db\n  al¦\n");
     assert!(labels.contains(&"alias".to_owned()) && !labels.contains(&"appVersion".to_owned()), "{labels:?}");
+    let labels = workspace.complete("web/Chart.yaml", "name: web\ndependencies:\n- name: ¦\n");
+    assert!(labels.contains(&"db".to_owned()) && labels.contains(&"common".to_owned()), "{labels:?}");
+    let chart = "name: web\ndependencies:\n- name: db\n  alias: store\n  condition: ¦\n";
+    let labels = workspace.complete("web/Chart.yaml", chart);
+    assert!(labels.contains(&"store.enabled".to_owned()), "{labels:?}");
     let suite = "suite: a\ntests:\n- it: works\n  set:\n    image:\n      ¦\n";
     let labels = workspace.complete("web/tests/a_test.yaml", suite);
     assert!(labels.contains(&"repository".to_owned()) && !labels.contains(&"store".to_owned()), "{labels:?}");

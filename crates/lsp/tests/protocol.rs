@@ -212,3 +212,90 @@ fn the_session_ends_when_the_client_is_gone() {
     drop(client);
     server.join().expect("no panic");
 }
+
+#[test]
+fn tests_run_beside_other_requests_and_their_lenses_show_how_they_ended() {
+    let mut files = web();
+    let suite = "suite: a\ntemplates: [a.yaml]\ntests:\n- it: works\n  asserts:\n  - isKind: {of: Service}\n- it: fails\n  asserts:\n  - isKind: {of: Pod}\n";
+    files.retain(|(name, _)| *name != "web/templates/a.yaml");
+    files.push(("web/templates/a.yaml", "kind: Service\n"));
+    files.push(("web/tests/a_test.yaml", suite));
+    let workspace = Workspace::new(&files);
+    let (mut client, answer) = Client::start(&workspace);
+    assert_eq!(answer["capabilities"]["executeCommandProvider"]["commands"], json!(["pintle.runTests"]));
+    let uri = workspace.uri("web/tests/a_test.yaml");
+    open(&client, &uri, suite);
+    let run = json!({"command": "pintle.runTests", "arguments": [uri]});
+    let running = client.send("workspace/executeCommand", run);
+    let outcome = client.response(&running);
+    let outcome = serde_json::to_value(outcome).expect("JSON")["result"].clone();
+    assert_eq!(outcome["summary"], json!("1 of 2 failed"), "{outcome}");
+    let lenses =
+        client.request("textDocument/codeLens", json!({"textDocument": {"uri": uri}})).expect("lenses");
+    let mut titles = Vec::new();
+    for lens in lenses.as_array().expect("lenses") {
+        let lens = client.request("codeLens/resolve", lens.clone()).expect("a lens");
+        titles.push(lens["command"]["title"].as_str().expect("a title").to_owned());
+    }
+    assert_eq!(titles[..2], ["Run the tests: 1 of 2 failed", "Run: passed"]);
+    assert!(titles[2].starts_with("Run: failed, - asserts[0]"), "{titles:?}");
+    let template = workspace.uri("web/templates/a.yaml");
+    let lenses =
+        client.request("textDocument/codeLens", json!({"textDocument": {"uri": template}})).expect("lenses");
+    let lens = client.request("codeLens/resolve", lenses[0].clone()).expect("a lens");
+    assert_eq!(lens["command"]["title"], json!("Tests run 1 of 1 lines"));
+    for wrong in [
+        json!({"command": "pintle.nothing", "arguments": [uri]}),
+        json!({"command": "pintle.runTests"}),
+        json!({"command": "pintle.runTests", "arguments": [template]}),
+    ] {
+        assert_eq!(client.request("workspace/executeCommand", wrong), Err(-32602));
+    }
+    client.stop();
+}
+
+#[test]
+fn clients_are_told_when_a_preview_may_have_changed() {
+    let workspace = Workspace::new(&web());
+    let (mut client, _) = Client::start(&workspace);
+    let uri = workspace.uri("web/templates/b.yaml");
+    open(&client, &uri, "a: {{ .Values.replicas }}\n");
+    let document = json!({"textDocument": {"uri": uri}});
+    let shown = client.request("pintle/preview", document.clone()).expect("a preview");
+    assert_eq!(shown["text"], json!("a: 2\n"));
+    let change = json!({"textDocument": {"uri": uri, "version": 2}, "contentChanges": [{"text": "b: {{ .Values.replicas }}\n"}]});
+    client.notify("textDocument/didChange", change);
+    loop {
+        if let Message::Notification(message) = client.receive()
+            && message.method == "pintle/previewChanged"
+        {
+            assert_eq!(message.params["uri"], shown["uri"]);
+            break;
+        }
+    }
+    let content =
+        client.request("workspace/textDocumentContent", json!({"uri": shown["uri"]})).expect("a text");
+    assert_eq!(content["text"], json!("b: 2\n"));
+    client.stop();
+}
+
+#[test]
+fn formatting_is_announced_when_it_is_on_and_settings_can_change() {
+    let workspace = Workspace::new(&web());
+    let (mut client, answer) = Client::start(&workspace);
+    assert!(answer["capabilities"]["documentFormattingProvider"].is_null());
+    let uri = workspace.uri("web/values.yaml");
+    open(&client, &uri, "replicas: 2\n");
+    let settings = json!({"settings": {"pintle": {"scenarios": {"two": "values.yaml"}}}});
+    client.notify("workspace/didChangeConfiguration", settings);
+    let listed =
+        client.request("pintle/scenarios", json!({"textDocument": {"uri": uri}})).expect("scenarios");
+    let names: Vec<&str> = listed["scenarios"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|one| one["name"].as_str())
+        .collect();
+    assert_eq!(names, ["", "ci/more-values.yaml", "two"]);
+    client.stop();
+}

@@ -37,6 +37,15 @@ pub struct Rendered {
     pub origins: Vec<Vec<Option<Origin>>>,
 }
 
+/// A template as far as it could be rendered.
+#[derive(Debug)]
+pub struct PartialFile {
+    /// What it wrote until it ended or failed.
+    pub file: RenderedFile,
+    /// Why it failed.
+    pub error: Option<Error>,
+}
+
 /// Renders a chart whose dependencies have been processed, with its coalesced values.
 ///
 /// # Errors
@@ -156,6 +165,33 @@ impl<'a> Templates<'a> {
         let rendered = self.render_with(&scopes, target, Some(&mut trace))?;
         let explained = RenderTrace::new(trace, &rendered.files, maps);
         Ok((rendered, explained))
+    }
+
+    /// Like [`Templates::render_explained`], and goes on after a template has failed, as editors need it.
+    pub fn preview(&self, values: &Map<Node>, target: &Target) -> (Vec<PartialFile>, RenderTrace) {
+        let scopes = scopes(self.chart, values, target);
+        let maps = KnownMaps::of(&scopes);
+        let mut trace = Trace::of_preview();
+        let state = Rc::new(State::new(target));
+        let mut exec = Exec::new(&self.parsed.set, target.limits).with_host(&state).with_trace(&mut trace);
+        let mut files = Vec::new();
+        for template in self.parsed.templates.iter().filter(|template| !is_partial(&template.path)) {
+            if let Some(trace) = exec.trace() {
+                trace.begin();
+            }
+            let (file, error) = template.render_partly(&scopes[template.scope], &mut exec);
+            if let Some(trace) = exec.trace() {
+                match &error {
+                    Some(_) => trace.end_failed(&file.text),
+                    None => drop(trace.end(&file.text)),
+                }
+            }
+            files.push(PartialFile { file, error });
+        }
+        drop(exec);
+        let rendered: Vec<RenderedFile> = files.iter().map(|partial| partial.file.clone()).collect();
+        let explained = RenderTrace::new(trace, &rendered, maps);
+        (files, explained)
     }
 
     /// The parts of all templates with what a trace has recorded about them, by the path of the template. Partials
@@ -294,14 +330,21 @@ struct Template {
 
 impl Template {
     fn render(&self, scope: &Scope, exec: &mut Exec<'_>) -> Result<RenderedFile, Error> {
+        match self.render_partly(scope, exec) {
+            (file, None) => Ok(file),
+            (_, Some(error)) => Err(error),
+        }
+    }
+
+    fn render_partly(&self, scope: &Scope, exec: &mut Exec<'_>) -> (RenderedFile, Option<Error>) {
         let location = [("BasePath", format!("{}/templates", scope.path)), ("Name", self.path.clone())];
         let location = location.into_iter().map(|(name, path)| (name.into(), Value::from(path))).collect();
         scope.root.insert("Template".into(), Value::Map(MapRef::of(MapType::Values, location)));
         // Rendered text is mostly the template's own text.
         let mut text = Vec::with_capacity(self.length);
         let root = Value::Map(scope.root.retyped(MapType::Values));
-        exec.execute(&self.path, &root, &mut text).map_err(Error::exec)?;
-        Ok(RenderedFile { path: self.path.clone(), text })
+        let error = exec.execute(&self.path, &root, &mut text).map_err(Error::exec).err();
+        (RenderedFile { path: self.path.clone(), text }, error)
     }
 }
 

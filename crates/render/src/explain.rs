@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use pintle_gotmpl::trace::{Event, EventIndex, Events, Trace, TracePosition, TracedNode, TracedVariable};
+use pintle_gotmpl::trace::{
+    Coverage, Event, EventIndex, Events, Trace, TracePosition, TracedNode, TracedVariable,
+};
 use pintle_gotmpl::{MapRef, Value};
 use pintle_tree::ValuePath;
 
@@ -39,11 +41,40 @@ pub struct LineExplanation {
     pub conditions: Vec<(TemplateLine, Reads)>,
 }
 
+/// What an action wrote in a render.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// How often it ran.
+    pub count: usize,
+    /// What it wrote when it ran last, or the beginning of that.
+    pub text: Vec<u8>,
+    /// Whether it wrote something else before.
+    pub differs: bool,
+}
+
+/// The length up to which [`Written`] keeps a text.
+const MAX_WRITTEN: usize = 256;
+
+impl Written {
+    /// Events are visited from the last to the first.
+    fn add(&mut self, text: Option<&[u8]>) {
+        let text = text.unwrap_or_default();
+        let text = &text[..text.len().min(MAX_WRITTEN)];
+        if self.count == 0 {
+            self.text = text.to_vec();
+        } else {
+            self.differs |= self.text != text;
+        }
+        self.count += 1;
+    }
+}
+
 /// A recorded render.
 pub struct RenderTrace {
     events: Events,
     /// The outputs of files, by path. Their texts are as templates left them.
     files: BTreeMap<String, EventIndex>,
+    coverage: Coverage,
     maps: BTreeMap<usize, Meaning>,
 }
 
@@ -59,9 +90,10 @@ const MAX_DEPTH: usize = 64;
 
 impl RenderTrace {
     pub(crate) fn new(trace: Trace, files: &[RenderedFile], maps: KnownMaps) -> Self {
+        let coverage = trace.coverage().cloned().unwrap_or_default();
         let events = trace.into_events().unwrap_or_default();
         let files = files.iter().zip(events.files()).map(|(file, output)| (file.path.clone(), *output));
-        RenderTrace { files: files.collect(), events, maps: maps.meanings }
+        RenderTrace { files: files.collect(), events, coverage, maps: maps.meanings }
     }
 
     /// All values that templates read, with the lines that do. A template that reads a map reads all of it.
@@ -72,6 +104,29 @@ impl RenderTrace {
                 && let Some(Meaning::Values(path)) = self.maps.get(map)
             {
                 found.entry(path.key(key.clone())).or_default().insert(self.line_of(*at, 0));
+            }
+        }
+        found
+    }
+
+    /// Which nodes ran and which way conditions went, if the render recorded that.
+    pub fn coverage(&self) -> &Coverage {
+        &self.coverage
+    }
+
+    /// What actions wrote: by template, and by the byte offset of the action.
+    pub fn written(&self) -> BTreeMap<String, BTreeMap<usize, Written>> {
+        let mut found: BTreeMap<String, BTreeMap<usize, Written>> = BTreeMap::new();
+        for (index, event) in self.events.as_slice().iter().enumerate() {
+            let Event::Output { first, text } = event else { continue };
+            for inner in self.level(*first..index) {
+                if let Event::Node { kind: TracedNode::Action, at, output: (start, end), .. } =
+                    &self.events.as_slice()[inner]
+                {
+                    let (template, offset) = self.events.source_offset(*at);
+                    let of_template = found.entry(template.to_string()).or_default();
+                    of_template.entry(offset).or_default().add(text.as_bytes().get(*start..*end));
+                }
             }
         }
         found

@@ -22,9 +22,9 @@ mod values_methods;
 
 pub use builtins::{LintMessage, LintMessageKind, function_names};
 pub use capabilities::{Capabilities, HELM_VERSION, KubeVersion};
-pub use engine::{ParsedTemplates, Rendered, RenderedFile, TemplateCache, Templates, render};
+pub use engine::{ParsedTemplates, PartialFile, Rendered, RenderedFile, TemplateCache, Templates, render};
 pub use error::{Error, Frame};
-pub use explain::{LineExplanation, Reads, RenderTrace, TemplateLine};
+pub use explain::{LineExplanation, Reads, RenderTrace, TemplateLine, Written};
 pub use glob::Glob;
 pub use lookup::{Lookup, NoCluster};
 pub use notes::notes;

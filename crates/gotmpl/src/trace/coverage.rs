@@ -76,6 +76,18 @@ impl Coverage {
         self.sources.entry_or_insert_with(name, SourceHits::default)
     }
 
+    /// Which way the conditions of a source went, by their byte offsets.
+    pub fn branches(&self, source: &str) -> impl Iterator<Item = (usize, Branch)> + '_ {
+        let hits = self.sources.get(source.as_bytes()).into_iter();
+        hits.flat_map(|hits| hits.branches.iter().map(|(offset, branch)| (*offset as usize, *branch)))
+    }
+
+    /// How often the nodes of a source ran, by their byte offsets.
+    pub fn nodes(&self, source: &str) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let hits = self.sources.get(source.as_bytes()).into_iter();
+        hits.flat_map(|hits| hits.nodes.iter().map(|(offset, count)| (*offset as usize, *count)))
+    }
+
     /// Adds the counts of another thread.
     pub fn merge(&mut self, other: &Coverage) {
         for (name, hits) in other.sources.iter() {

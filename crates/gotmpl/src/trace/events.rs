@@ -21,8 +21,8 @@ pub struct Events {
     list: Vec<Event>,
     /// The [`Event::Output`]s of whole files.
     files: Vec<EventIndex>,
-    /// The first events of the outputs that are being written, the innermost last.
-    outputs: Vec<EventIndex>,
+    /// The outputs that are being written, the innermost last.
+    outputs: Vec<RunningOutput>,
     /// The nodes that are running, the innermost last.
     nodes: Vec<RunningNode>,
 }
@@ -99,6 +99,13 @@ pub enum TracedNode {
 }
 
 #[derive(Debug)]
+struct RunningOutput {
+    first: EventIndex,
+    /// The number of nodes that were running when it began.
+    nodes: usize,
+}
+
+#[derive(Debug)]
 struct RunningNode {
     /// `None` for `break` and `continue`, which are not recorded.
     kind: Option<TracedNode>,
@@ -126,18 +133,23 @@ impl Events {
         (name, 1 + text.as_bytes()[..end].iter().filter(|byte| **byte == b'\n').count())
     }
 
+    /// The name of the source of a position, and its byte offset.
+    pub fn source_offset(&self, at: TracePosition) -> (&Str, usize) {
+        (&self.sources[at.source].0, at.offset as usize)
+    }
+
     /// The index that the next event gets.
     pub(super) fn next(&self) -> EventIndex {
         self.list.len()
     }
 
     pub(super) fn begin_output(&mut self) {
-        self.outputs.push(self.next());
+        self.outputs.push(RunningOutput { first: self.next(), nodes: self.nodes.len() });
     }
 
     /// Ends the innermost output, which is part of another one.
     pub(super) fn end_output(&mut self, text: &[u8]) {
-        let Some(first) = self.outputs.pop() else { return };
+        let Some(RunningOutput { first, .. }) = self.outputs.pop() else { return };
         self.list.push(Event::Output { first, text: Str::new(text) });
     }
 
@@ -145,6 +157,19 @@ impl Events {
     pub(super) fn end_file(&mut self, text: &[u8]) {
         self.files.push(self.next());
         self.end_output(text);
+    }
+
+    /// Ends the output of a file that an error has cut short.
+    pub(super) fn end_failed_file(&mut self, text: &[u8]) {
+        // What runs in outputs inside of this one has written nothing of it.
+        if let Some(inner) = self.outputs.get(1) {
+            self.nodes.truncate(inner.nodes);
+        }
+        self.outputs.truncate(1);
+        while !self.nodes.is_empty() {
+            self.end_node(text.len());
+        }
+        self.end_file(text);
     }
 
     pub(super) fn begin_node(&mut self, source: &Source, node: &Node, written: usize) {

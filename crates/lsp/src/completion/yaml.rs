@@ -213,16 +213,37 @@ impl Analysis {
             }
             Some(Typing::Value { node, replace }) => {
                 let path = outline.path(node).into_iter().flatten().collect::<Vec<_>>().join(".");
-                let words: &[&str] = match path.as_str() {
-                    "apiVersion" if self.project.file(file).kind == FileKind::ChartFile => &["v1", "v2"],
-                    "type" => &["application", "library"],
-                    "deprecated" => &["true", "false"],
-                    _ => &[],
+                let words = match path.as_str() {
+                    _ if self.project.file(file).kind != FileKind::ChartFile => Vec::new(),
+                    "apiVersion" => vec!["v1".to_owned(), "v2".to_owned()],
+                    "type" => vec!["application".to_owned(), "library".to_owned()],
+                    "deprecated" => vec!["true".to_owned(), "false".to_owned()],
+                    _ => self.dependency_words(file, &path),
                 };
-                words.iter().map(|word| Item::new(*word, ItemKind::Value, replace.clone())).collect()
+                words.into_iter().map(|word| Item::new(word, ItemKind::Value, replace.clone())).collect()
             }
             None => Vec::new(),
         }
+    }
+
+    /// What can be the name or the condition of a dependency, by the charts in `charts`.
+    fn dependency_words(&self, file: FileId, path: &str) -> Vec<String> {
+        let chart = self.project.file(file).chart;
+        let Some(instance) = self.project.instances_of(chart).next() else { return Vec::new() };
+        let mut words: Vec<String> = Vec::new();
+        for child in &self.project.instances[instance as usize].children {
+            let word = match path {
+                "dependencies.name" => self.project.chart_of(*child).name.clone(),
+                "dependencies.condition" => {
+                    format!("{}.enabled", self.project.instances[*child as usize].key)
+                }
+                _ => continue,
+            };
+            if !words.contains(&word) {
+                words.push(word);
+            }
+        }
+        words
     }
 
     /// Keys of suites, names of templates, and values to set.

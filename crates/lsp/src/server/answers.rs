@@ -8,15 +8,13 @@ use pintle::embedded::ApiCatalog;
 use serde_json::{Value, json};
 
 use super::Server;
+use super::json::{completion_item, distinct, edits_of, locations, pintle_functions, problems_json, uri_of};
 use crate::analysis::Analysis;
-use crate::completion::{Item, ItemKind, Kubernetes};
-use crate::diagnostics::{Problem, Problems};
-use crate::position::{Encoding, LineIndex};
+use crate::completion::Kubernetes;
+use crate::diagnostics::Problems;
+use crate::position::Encoding;
 use crate::project::{FileId, Project};
-use crate::rename::Edits;
-use crate::structure::{self, Symbol};
 use crate::thing::{Target, Thing};
-use crate::uri;
 
 /// Why a request failed.
 #[derive(Debug)]
@@ -28,11 +26,11 @@ pub struct Failure {
 }
 
 /// The code for a request that is refused for a reason that users can understand.
-const REQUEST_FAILED: i32 = -32803;
+pub(super) const REQUEST_FAILED: i32 = -32803;
 const METHOD_NOT_FOUND: i32 = -32601;
-const INVALID_PARAMS: i32 = -32602;
+pub(super) const INVALID_PARAMS: i32 = -32602;
 
-type Answer = Result<Value, Failure>;
+pub(super) type Answer = Result<Value, Failure>;
 
 /// The API versions of the newest Kubernetes version that is known.
 pub(super) struct Kinds;
@@ -53,9 +51,9 @@ impl Kubernetes for Kinds {
 }
 
 /// A place in a document, in all projects that it belongs to.
-struct At {
-    places: Vec<(PathBuf, FileId)>,
-    offset: usize,
+pub(super) struct At {
+    pub(super) places: Vec<(PathBuf, FileId)>,
+    pub(super) offset: usize,
 }
 
 impl Server {
@@ -81,13 +79,25 @@ impl Server {
             "textDocument/inlayHint" => self.hints(params),
             "textDocument/codeAction" => self.actions(params),
             "textDocument/diagnostic" => self.diagnostic(params),
+            "textDocument/semanticTokens/full/delta" => self.semantic_tokens_delta(params),
+            "textDocument/documentLink" => self.links(params),
+            "textDocument/formatting" if self.settings.formatting => self.formatting(params),
+            "textDocument/codeLens" => self.lenses(params),
+            "codeLens/resolve" => self.resolve_lens(params),
+            "textDocument/prepareCallHierarchy" => self.prepare_calls(params),
+            "callHierarchy/incomingCalls" => self.incoming_calls(params),
+            "callHierarchy/outgoingCalls" => self.outgoing_calls(params),
+            "pintle/scenarios" => self.scenarios(params),
+            "pintle/preview" => self.preview(params),
+            "pintle/previewMap" => self.preview_map(params),
+            "pintle/explain" => self.explain(params),
             "workspace/symbol" => self.workspace_symbols(params),
             "workspace/textDocumentContent" => self.content(params),
             _ => Err(Failure { code: METHOD_NOT_FOUND, message: format!("`{method}` is not known") }),
         }
     }
 
-    fn at(&mut self, params: &Value) -> Result<At, Failure> {
+    pub(super) fn at(&mut self, params: &Value) -> Result<At, Failure> {
         let uri = uri_of(params)?;
         let position = &params["position"];
         let part = |key: &str| position[key].as_u64().map(|number| number as usize);
@@ -124,7 +134,7 @@ impl Server {
     }
 
     /// Calls a function with the thing at a position, in each project.
-    fn things<T>(
+    pub(super) fn things<T>(
         &mut self,
         params: &Value,
         mut each: impl FnMut(&Analysis, FileId, Range<usize>, Thing) -> Option<T>,
@@ -184,7 +194,7 @@ impl Server {
         Ok(distinct(found))
     }
 
-    fn references(&mut self, params: &Value) -> Answer {
+    pub(super) fn references(&mut self, params: &Value) -> Answer {
         let encoding = self.encoding;
         let with_definitions = params["context"]["includeDeclaration"].as_bool().unwrap_or(true);
         let found = self.things(params, |analysis, file, _, thing| {
@@ -250,7 +260,7 @@ impl Server {
     }
 
     /// Calls a function with the first project of a document.
-    fn in_document<T>(
+    pub(super) fn in_document<T>(
         &mut self,
         params: &Value,
         each: impl FnOnce(&Analysis, FileId, Encoding) -> T,
@@ -261,162 +271,8 @@ impl Server {
         Ok(self.analysis(&root).map(|analysis| each(analysis, file, encoding)))
     }
 
-    fn symbols(&mut self, params: &Value) -> Answer {
-        let symbols = self.in_document(params, |analysis, file, encoding| {
-            let text = &analysis.project.file(file).text;
-            let symbols = analysis.symbols(file);
-            symbols
-                .iter()
-                .map(|symbol| symbol_json(symbol, &text.text, &text.lines, encoding))
-                .collect::<Vec<_>>()
-        })?;
-        Ok(symbols.map_or(Value::Null, Value::from))
-    }
-
-    fn workspace_symbols(&mut self, params: &Value) -> Answer {
-        const MAX_SYMBOLS: usize = 500;
-        let query = params["query"].as_str().unwrap_or_default().to_lowercase();
-        let encoding = self.encoding;
-        let mut found = Vec::new();
-        for root in self.discover() {
-            let Some(analysis) = self.analysis(&root) else { continue };
-            for name in
-                analysis.defines.keys().filter(|name| name.to_str_lossy().to_lowercase().contains(&query))
-            {
-                for target in analysis.define_targets(name) {
-                    if found.len() < MAX_SYMBOLS {
-                        let location = location(&analysis.project, &target, encoding);
-                        let container = analysis.project.file(target.file).name.clone();
-                        found.push(json!({"name": name.to_str_lossy(), "kind": 12, "location": location, "containerName": container}));
-                    }
-                }
-            }
-        }
-        Ok(Value::from(found))
-    }
-
-    fn folding(&mut self, params: &Value) -> Answer {
-        let ranges = self.in_document(params, |analysis, file, _| {
-            let text = &analysis.project.file(file).text;
-            let mut found: Vec<Value> = Vec::new();
-            for (range, is_comment) in structure::folding(text.tree.as_ref(), text.outline.as_ref()) {
-                let (first, last) = (
-                    text.lines.line(range.start),
-                    text.lines.line(range.end.saturating_sub(1).max(range.start)),
-                );
-                if last > first {
-                    let mut folding = json!({"startLine": first, "endLine": last});
-                    if is_comment {
-                        folding["kind"] = json!("comment");
-                    }
-                    if !found.contains(&folding) {
-                        found.push(folding);
-                    }
-                }
-            }
-            found
-        })?;
-        Ok(ranges.map_or(Value::Null, Value::from))
-    }
-
-    fn selection(&mut self, params: &Value) -> Answer {
-        let positions = params["positions"].as_array().cloned().unwrap_or_default();
-        let found = self.in_document(params, |analysis, file, encoding| {
-            let text = &analysis.project.file(file).text;
-            let one = |position: &Value| {
-                let part = |key: &str| position[key].as_u64().unwrap_or(0) as usize;
-                let offset = text.lines.offset(&text.text, part("line"), part("character"), encoding);
-                let ranges =
-                    structure::selection(text.tree.as_ref(), text.outline.as_ref(), offset, text.text.len());
-                ranges.into_iter().rev().fold(Value::Null, |parent, range| {
-                    let range = text.lines.range(&text.text, range, encoding);
-                    if parent.is_null() {
-                        json!({"range": range})
-                    } else {
-                        json!({"range": range, "parent": parent})
-                    }
-                })
-            };
-            positions.iter().map(one).collect::<Vec<_>>()
-        })?;
-        Ok(found.map_or(Value::Null, Value::from))
-    }
-
-    fn semantic_tokens(&mut self, params: &Value, in_range: bool) -> Answer {
-        let range = params["range"].clone();
-        let data = self.in_document(params, |analysis, file, encoding| {
-            let text = &analysis.project.file(file).text;
-            let Some(tree) = &text.tree else { return Vec::new() };
-            let lines = if in_range {
-                let line = |key: &str| range[key]["line"].as_u64().unwrap_or(0) as usize;
-                line("start")..=line("end")
-            } else {
-                0..=usize::MAX
-            };
-            encode_tokens(&structure::semantic_tokens(tree), &text.text, &text.lines, encoding, &lines)
-        })?;
-        Ok(data.map_or(Value::Null, |data| json!({"data": data})))
-    }
-
-    fn signature(&mut self, params: &Value) -> Answer {
-        let at = self.at(params)?;
-        let Some((root, file)) = at.places.into_iter().next() else { return Ok(Value::Null) };
-        let Some(project) = self.project(&root) else { return Ok(Value::Null) };
-        let Some(tree) = &project.file(file).text.tree else { return Ok(Value::Null) };
-        Ok(match structure::signature(tree, at.offset, &self.functions) {
-            Some((label, parameters, active)) => {
-                let parameters: Vec<Value> = parameters.iter().map(|label| json!({"label": label})).collect();
-                let name = label.split('(').next().unwrap_or_default();
-                let about = crate::functions::about(name);
-                json!({
-                    "signatures": [{"label": label, "documentation": about, "parameters": parameters}],
-                    "activeSignature": 0,
-                    "activeParameter": active,
-                })
-            }
-            None => Value::Null,
-        })
-    }
-
-    fn hints(&mut self, params: &Value) -> Answer {
-        let range = params["range"].clone();
-        let found = self.in_document(params, |analysis, file, encoding| {
-            let text = &analysis.project.file(file).text;
-            let offset = |key: &str| {
-                let part = |name: &str| range[key][name].as_u64().unwrap_or(0) as usize;
-                text.lines.offset(&text.text, part("line"), part("character"), encoding)
-            };
-            let hint = |(at, label): (usize, String)| {
-                let (line, character) = text.lines.position(&text.text, at, encoding);
-                json!({"position": {"line": line, "character": character}, "label": label, "paddingLeft": true})
-            };
-            let hints = structure::hints(analysis, file, &(offset("start")..offset("end")));
-            hints.into_iter().map(hint).collect::<Vec<_>>()
-        })?;
-        Ok(found.map_or(Value::Null, Value::from))
-    }
-
-    fn actions(&mut self, params: &Value) -> Answer {
-        let start = params["range"]["start"].clone();
-        let found = self.in_document(params, |analysis, file, encoding| {
-            let text = &analysis.project.file(file).text;
-            let part = |name: &str| start[name].as_u64().unwrap_or(0) as usize;
-            let offset = text.lines.offset(&text.text, part("line"), part("character"), encoding);
-            let actions = analysis.actions(file, offset).into_iter();
-            actions
-                .map(|action| {
-                    (action.title, action.kind, edits_of(&analysis.project, &action.edits, encoding))
-                })
-                .collect::<Vec<_>>()
-        })?;
-        let actions = found.unwrap_or_default().into_iter().map(|(title, kind, edits)| {
-            json!({"title": title, "kind": kind, "edit": {"documentChanges": self.changes(edits)}})
-        });
-        Ok(Value::from(actions.collect::<Vec<_>>()))
-    }
-
     /// Edits by address, with the versions of the documents that they are for.
-    fn changes(&self, edits: BTreeMap<String, Vec<Value>>) -> Vec<Value> {
+    pub(super) fn changes(&self, edits: BTreeMap<String, Vec<Value>>) -> Vec<Value> {
         let change = |(uri, edits): (String, Vec<Value>)| {
             let version = self.documents.get(&uri).map(|document| document.version);
             json!({"textDocument": {"uri": uri, "version": version}, "edits": edits})
@@ -435,20 +291,6 @@ impl Server {
         Ok(json!({"kind": "full", "items": problems_json(&project, file, &problems, self.encoding)}))
     }
 
-    /// The text of a document that is no file: one in an archive.
-    fn content(&mut self, params: &Value) -> Answer {
-        let uri = params["uri"].as_str().unwrap_or_default().to_owned();
-        let projects = self.roots_of(&uri);
-        for root in projects {
-            if let Some(project) = self.project(&root)
-                && let Some(file) = project.by_uri.get(&uri)
-            {
-                return Ok(json!({"text": project.file(*file).text.text}));
-            }
-        }
-        Err(Failure { code: REQUEST_FAILED, message: format!("`{uri}` is not in a chart that is open") })
-    }
-
     /// The problems of a project by address, as JSON.
     pub(super) fn problems_by_uri(
         &self,
@@ -462,151 +304,4 @@ impl Server {
         }
         found
     }
-}
-
-/// The table of functions, which answers need while the server is borrowed.
-fn pintle_functions(server: &Server) -> pintle_gotmpl::Functions {
-    server.functions.clone()
-}
-
-fn uri_of(params: &Value) -> Result<String, Failure> {
-    let uri = params["textDocument"]["uri"].as_str();
-    uri.map(uri::normalized)
-        .ok_or_else(|| Failure { code: INVALID_PARAMS, message: "the document is missing".to_owned() })
-}
-
-fn completion_item(item: &Item, text: &str, lines: &LineIndex, encoding: Encoding) -> Value {
-    let kind = match item.kind {
-        ItemKind::Function | ItemKind::Template => 3,
-        ItemKind::Field => 5,
-        ItemKind::Method => 2,
-        ItemKind::Map => 9,
-        ItemKind::Value => 12,
-        ItemKind::Chart => 9,
-        ItemKind::Variable => 6,
-        ItemKind::Keyword => 14,
-        ItemKind::File => 17,
-    };
-    let new = item.insert.as_deref().unwrap_or(&item.label);
-    let mut value = json!({
-        "label": item.label,
-        "kind": kind,
-        "textEdit": {"range": lines.range(text, item.replace.clone(), encoding), "newText": new},
-    });
-    if !item.detail.is_empty() {
-        value["detail"] = json!(item.detail);
-    }
-    if !item.about.is_empty() {
-        value["documentation"] = json!({"kind": "markdown", "value": item.about});
-    }
-    if item.is_snippet {
-        value["insertTextFormat"] = json!(2);
-    }
-    // Fields and variables before functions.
-    let group = match item.kind {
-        ItemKind::Keyword => "1",
-        ItemKind::Variable => "2",
-        ItemKind::Function => "3",
-        _ => "0",
-    };
-    value["sortText"] = json!(format!("{group}{}", item.label));
-    value
-}
-
-fn location(project: &Project, target: &Target, encoding: Encoding) -> Value {
-    let file = project.file(target.file);
-    let range = file.text.lines.range(&file.text.text, target.start..target.end, encoding);
-    json!({"uri": file.uri, "range": range})
-}
-
-fn locations(project: &Project, targets: &[Target], encoding: Encoding) -> Vec<Value> {
-    targets.iter().map(|target| location(project, target, encoding)).collect()
-}
-
-fn distinct(found: Vec<Vec<Value>>) -> Value {
-    let mut all: Vec<Value> = Vec::new();
-    for value in found.into_iter().flatten() {
-        if !all.contains(&value) {
-            all.push(value);
-        }
-    }
-    Value::from(all)
-}
-
-fn edits_of(project: &Project, edits: &Edits, encoding: Encoding) -> BTreeMap<String, Vec<Value>> {
-    let mut found = BTreeMap::new();
-    for (file, edits) in edits {
-        let source = project.file(*file);
-        let edit = |(range, text): &(Range<usize>, String)| json!({"range": source.text.lines.range(&source.text.text, range.clone(), encoding), "newText": text});
-        found.insert(source.uri.clone(), edits.iter().map(edit).collect());
-    }
-    found
-}
-
-fn symbol_json(symbol: &Symbol, text: &str, lines: &LineIndex, encoding: Encoding) -> Value {
-    let children: Vec<Value> =
-        symbol.children.iter().map(|child| symbol_json(child, text, lines, encoding)).collect();
-    json!({
-        "name": symbol.name,
-        "detail": symbol.detail,
-        "kind": symbol.kind,
-        "range": lines.range(text, symbol.range.clone(), encoding),
-        "selectionRange": lines.range(text, symbol.selection.clone(), encoding),
-        "children": children,
-    })
-}
-
-/// Tokens as the protocol wants them: five numbers each, relative to the one before. Tokens of several lines are split.
-fn encode_tokens(
-    tokens: &[(Range<usize>, u32, u32)],
-    text: &str,
-    lines: &LineIndex,
-    encoding: Encoding,
-    within: &std::ops::RangeInclusive<usize>,
-) -> Vec<usize> {
-    let mut data = Vec::new();
-    let (mut last_line, mut last_column) = (0, 0);
-    for (range, kind, modifiers) in tokens {
-        for line in lines.line(range.start)..=lines.line(range.end.saturating_sub(1).max(range.start)) {
-            let line_range = lines.line_range(text, line);
-            let part = range.start.max(line_range.start)..range.end.min(line_range.end);
-            if part.is_empty() || !within.contains(&line) {
-                continue;
-            }
-            let (_, column) = lines.position(text, part.start, encoding);
-            let (_, end) = lines.position(text, part.end, encoding);
-            let delta = if line == last_line { column - last_column } else { column };
-            data.extend([line - last_line, delta, end - column, *kind as usize, *modifiers as usize]);
-            (last_line, last_column) = (line, column);
-        }
-    }
-    data
-}
-
-pub(super) fn problems_json(
-    project: &Project,
-    file: FileId,
-    problems: &[Problem],
-    encoding: Encoding,
-) -> Vec<Value> {
-    let text = &project.file(file).text;
-    let one = |problem: &Problem| {
-        let mut value = json!({
-            "range": text.lines.range(&text.text, problem.range.clone(), encoding),
-            "severity": problem.level as u32,
-            "source": "pintle",
-            "code": problem.code,
-            "message": problem.message,
-        });
-        if problem.unnecessary {
-            value["tags"] = json!([1]);
-        }
-        if let Some((file, range, message)) = &problem.related {
-            let target = Target::new(*file, range.clone());
-            value["relatedInformation"] =
-                json!([{"location": location(project, &target, encoding), "message": message}]);
-        }
-        value
-    };
-    problems.iter().map(one).collect()
 }

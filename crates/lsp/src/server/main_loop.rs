@@ -12,21 +12,18 @@ use std::time::{Duration, Instant};
 use lsp_server::{Connection, ErrorCode, Message, Notification, Request, RequestId, Response};
 use serde_json::{Value, json};
 
-use super::Server;
+use super::documents::RUN_TESTS;
+use super::worker::{self, Done, Job, STACK, Tested};
+use super::{Server, Settings};
 use crate::diagnostics::{self, Problems};
 use crate::position::Encoding;
-use crate::project::{FileId, Project};
+use crate::project::{FileId, FileKind, Project};
 use crate::structure::{TOKEN_MODIFIERS, TOKEN_TYPES};
+use crate::suites::SuiteOutcome;
 use crate::uri;
 
 /// How long typing must pause before charts are rendered.
 const CHART_PAUSE: Duration = Duration::from_millis(80);
-/// The stack of the thread that renders, as large as that of the program.
-const STACK: usize = 64 << 20;
-
-/// A failure of the connection.
-pub(super) type Error = Box<dyn std::error::Error + Send + Sync>;
-
 /// Serves standard input and output until the client ends the session or goes away.
 ///
 /// # Errors
@@ -50,15 +47,18 @@ pub fn run_stdio(version: &str) -> Result<(), Box<dyn std::error::Error + Send +
 pub fn run(connection: Connection, version: &str) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let (id, params) = connection.initialize_start()?;
     let encoding = encoding(&params);
+    let settings = Settings::read(&params["initializationOptions"]);
     let info = json!({
-        "capabilities": capabilities(encoding),
+        "capabilities": capabilities(encoding, &settings),
         "serverInfo": {"name": "pintle", "version": version},
     });
     connection.initialize_finish(id, info)?;
-    let server = Server::new(folders(&params), encoding);
-    let watches =
-        params["capabilities"]["workspace"]["didChangeWatchedFiles"]["dynamicRegistration"] == json!(true);
-    let (jobs, results) = renderer()?;
+    let mut server = Server::new(folders(&params), encoding);
+    server.configure(settings);
+    let workspace = &params["capabilities"]["workspace"];
+    let watches = workspace["didChangeWatchedFiles"]["dynamicRegistration"] == json!(true);
+    let refreshes = |feature: &str| workspace[feature]["refreshSupport"] == json!(true);
+    let (jobs, results) = worker::start()?;
     let mut session = Session {
         connection,
         server,
@@ -69,6 +69,11 @@ pub fn run(connection: Connection, version: &str) -> Result<(), Box<dyn std::err
         chart: BTreeMap::new(),
         due: None,
         running: BTreeSet::new(),
+        testing: 0,
+        refreshes_hints: refreshes("inlayHint"),
+        refreshes_lenses: refreshes("codeLens"),
+        refreshes_contents: workspace["textDocumentContent"].is_object(),
+        asked: 0,
         ending: false,
     };
     if watches {
@@ -95,8 +100,8 @@ fn folders(params: &Value) -> Vec<PathBuf> {
     uris.into_iter().filter_map(uri::to_path).collect()
 }
 
-fn capabilities(encoding: Encoding) -> Value {
-    json!({
+fn capabilities(encoding: Encoding, settings: &Settings) -> Value {
+    let mut capabilities = json!({
         "positionEncoding": if encoding == Encoding::Utf8 { "utf-8" } else { "utf-16" },
         "textDocumentSync": {"openClose": true, "change": 2, "save": {"includeText": false}},
         "completionProvider": {"triggerCharacters": [".", "$", "\"", "/"]},
@@ -111,55 +116,32 @@ fn capabilities(encoding: Encoding) -> Value {
         "selectionRangeProvider": true,
         "signatureHelpProvider": {"triggerCharacters": [" ", "("]},
         "inlayHintProvider": true,
+        "documentLinkProvider": {"resolveProvider": false},
+        "codeLensProvider": {"resolveProvider": true},
+        "callHierarchyProvider": true,
+        "executeCommandProvider": {"commands": [RUN_TESTS]},
         "codeActionProvider": {"codeActionKinds": ["quickfix", "refactor.extract", "refactor.rewrite"]},
         "semanticTokensProvider": {
             "legend": {"tokenTypes": TOKEN_TYPES, "tokenModifiers": TOKEN_MODIFIERS},
-            "full": true,
+            "full": {"delta": true},
             "range": true,
         },
         "workspace": {
             "workspaceFolders": {"supported": true, "changeNotifications": true},
-            "textDocumentContent": {"schemes": ["pintle-chart"]},
+            "textDocumentContent": {"schemes": ["pintle-chart", "pintle-rendered"]},
         },
-    })
-}
-
-/// A chart to render: its folder and its state.
-type Job = (PathBuf, Arc<Project>);
-/// What is wrong with it.
-type Rendered = (PathBuf, Arc<Project>, Problems);
-
-/// Starts the thread that renders charts. Of jobs for one chart, only the newest is done.
-fn renderer() -> Result<(mpsc::Sender<Job>, mpsc::Receiver<Rendered>), Error> {
-    let (jobs, work) = mpsc::channel::<Job>();
-    let (done, results) = mpsc::channel();
-    thread::Builder::new().name("render".to_owned()).stack_size(STACK).spawn(move || {
-        let mut waiting: VecDeque<Job> = VecDeque::new();
-        loop {
-            if waiting.is_empty() {
-                let Ok(job) = work.recv() else { return };
-                waiting.push_back(job);
-            }
-            while let Ok(job) = work.try_recv() {
-                waiting.retain(|(root, _)| *root != job.0);
-                waiting.push_back(job);
-            }
-            let Some((root, project)) = waiting.pop_front() else { continue };
-            // A chart that makes rendering panic must not end the diagnostics of others.
-            let problems = std::panic::catch_unwind(AssertUnwindSafe(|| diagnostics::of_chart(&project)));
-            if done.send((root, project, problems.unwrap_or_default())).is_err() {
-                return;
-            }
-        }
-    })?;
-    Ok((jobs, results))
+    });
+    if settings.formatting {
+        capabilities["documentFormattingProvider"] = json!(true);
+    }
+    capabilities
 }
 
 struct Session {
     connection: Connection,
     server: Server,
     jobs: mpsc::Sender<Job>,
-    results: mpsc::Receiver<Rendered>,
+    results: mpsc::Receiver<Done>,
     /// Messages that have arrived and are not handled yet.
     waiting: VecDeque<Message>,
     /// The diagnostics that the client has, by address.
@@ -170,6 +152,14 @@ struct Session {
     due: Option<Instant>,
     /// Charts that are being rendered.
     running: BTreeSet<PathBuf>,
+    /// The number of suites that are running.
+    testing: usize,
+    /// What the client asks for again when it is told to.
+    refreshes_hints: bool,
+    refreshes_lenses: bool,
+    refreshes_contents: bool,
+    /// The number of requests that were sent to the client.
+    asked: usize,
     /// Whether the client has asked for the end.
     ending: bool,
 }
@@ -189,7 +179,7 @@ impl Session {
             let pause = match self.due {
                 Some(due) => due.saturating_duration_since(Instant::now()),
                 // Results of the other thread are looked for while it works.
-                None if !self.running.is_empty() => Duration::from_millis(5),
+                None if !self.running.is_empty() || self.testing > 0 => Duration::from_millis(5),
                 None => Duration::from_secs(3600),
             };
             match self.connection.receiver.recv_timeout(pause) {
@@ -268,6 +258,9 @@ impl Session {
         if edited {
             return self.fail(request.id, ErrorCode::ContentModified as i32, "the document has changed");
         }
+        if request.method == "workspace/executeCommand" {
+            return self.command(request);
+        }
         let server = &mut self.server;
         let answer =
             std::panic::catch_unwind(AssertUnwindSafe(|| server.answer(&request.method, &request.params)));
@@ -279,6 +272,10 @@ impl Session {
                 ErrorCode::InternalError as i32,
                 "the server has a bug: this request made it panic",
             ),
+        }
+        // Another scenario was chosen.
+        if !self.server.outdated.is_empty() {
+            self.due = self.due.or(Some(Instant::now() + CHART_PAUSE));
         }
     }
 
@@ -305,6 +302,9 @@ impl Session {
                 }
             }
             "workspace/didChangeWorkspaceFolders" => self.folders_changed(&notification.params["event"]),
+            "workspace/didChangeConfiguration" => {
+                self.server.configure(Settings::read(&notification.params["settings"]));
+            }
             _ => return,
         }
         if !self.server.outdated.is_empty() {
@@ -363,7 +363,7 @@ impl Session {
 
     fn text_problems(&self, project: &Project, file: FileId) -> Vec<Value> {
         let problems = diagnostics::of_text(project, file);
-        super::answers::problems_json(project, file, &problems, self.server.encoding)
+        super::json::problems_json(project, file, &problems, self.server.encoding)
     }
 
     fn publish(&mut self, uri: &str, problems: Vec<Value>) {
@@ -390,13 +390,21 @@ impl Session {
             let open = self.server.documents.keys().any(|uri| project.by_uri.contains_key(uri));
             if !open {
                 self.clear(&root);
-            } else if self.jobs.send((root.clone(), project)).is_ok() {
+                continue;
+            }
+            let scenario = self.server.chosen_scenario(&root, &project);
+            if self.jobs.send(Job::Check { root: root.clone(), project, scenario }).is_ok() {
                 self.running.insert(root);
             }
         }
     }
 
     fn clear(&mut self, root: &PathBuf) {
+        // Nobody looks at the chart any more.
+        self.server.deeds.remove(root);
+        self.server
+            .previews
+            .retain(|uri, _| uri::parse_rendered(uri).is_none_or(|(known, ..)| known != *root));
         let files = self.chart.remove(root).unwrap_or_default();
         let mut uris: BTreeSet<String> = files.into_keys().collect();
         // Syntax errors of files of the chart, which are no longer looked at.
@@ -412,32 +420,104 @@ impl Session {
     }
 
     fn show_results(&mut self) {
-        while let Ok((root, project, problems)) = self.results.try_recv() {
-            self.running.remove(&root);
-            let current = self.server.project(&root);
-            if current.is_none_or(|current| !Arc::ptr_eq(&current, &project)) {
-                // The chart has changed; a newer result is on the way, unless nothing of it is open any more.
-                continue;
-            }
-            let files = self.server.problems_by_uri(&project, &problems);
-            let before = self.chart.insert(root, files.clone()).unwrap_or_default();
-            let mut all: BTreeMap<String, Vec<Value>> =
-                before.into_keys().map(|uri| (uri, Vec::new())).collect();
-            for (id, file) in project.files.iter().enumerate().filter(|(_, file)| file.path.is_some()) {
-                let text = self.text_problems(&project, id);
-                if !text.is_empty() || self.shown.contains_key(&file.uri) {
-                    all.insert(file.uri.clone(), text);
+        while let Ok(done) = self.results.try_recv() {
+            match done {
+                Done::Checked { root, project, problems } => self.show_problems(root, &project, &problems),
+                Done::Rendered { root, project, deeds } => {
+                    self.running.remove(&root);
+                    self.server.deeds.insert(root.clone(), (project, deeds));
+                    if self.refreshes_hints {
+                        self.ask_client("workspace/inlayHint/refresh", Value::Null);
+                    }
+                    self.refresh_previews(&root);
                 }
-            }
-            for (uri, problems) in files {
-                // Files of archives cannot be changed, so what is wrong with them is of no use here.
-                if uri.starts_with("file:") {
-                    all.entry(uri).or_default().extend(problems);
+                Done::Tested { id, root, project, file, outcome } => {
+                    self.testing -= 1;
+                    let uri = project.file(file).uri.clone();
+                    self.send(Response::new_ok(id, outcome_json(&outcome)));
+                    self.server.tested.insert(uri, Tested { root, outcome });
+                    if self.refreshes_lenses {
+                        self.ask_client("workspace/codeLens/refresh", Value::Null);
+                    }
                 }
-            }
-            for (uri, problems) in all {
-                self.publish(&uri, problems);
             }
         }
     }
+
+    fn show_problems(&mut self, root: PathBuf, project: &Arc<Project>, problems: &Problems) {
+        let current = self.server.project(&root);
+        if current.is_none_or(|current| !Arc::ptr_eq(&current, project)) {
+            // The chart has changed; a newer result is on the way, unless nothing of it is open any more.
+            return;
+        }
+        let files = self.server.problems_by_uri(project, problems);
+        let before = self.chart.insert(root, files.clone()).unwrap_or_default();
+        let mut all: BTreeMap<String, Vec<Value>> = before.into_keys().map(|uri| (uri, Vec::new())).collect();
+        for (id, file) in project.files.iter().enumerate().filter(|(_, file)| file.path.is_some()) {
+            let text = self.text_problems(project, id);
+            if !text.is_empty() || self.shown.contains_key(&file.uri) {
+                all.insert(file.uri.clone(), text);
+            }
+        }
+        for (uri, problems) in files {
+            // Files of archives cannot be changed, so what is wrong with them is of no use here.
+            if uri.starts_with("file:") {
+                all.entry(uri).or_default().extend(problems);
+            }
+        }
+        for (uri, problems) in all {
+            self.publish(&uri, problems);
+        }
+    }
+
+    // Requests to the client, and what takes longer.
+
+    /// Asks the client to do something. Its answer says nothing.
+    fn ask_client(&mut self, method: &str, params: Value) {
+        self.asked += 1;
+        let id = RequestId::from(format!("pintle-{}", self.asked));
+        self.send(Request::new(id, method.to_owned(), params));
+    }
+
+    /// Tells the client that rendered documents of a chart may have changed.
+    fn refresh_previews(&mut self, root: &PathBuf) {
+        let of_chart = |uri: &&String| uri::parse_rendered(uri).is_some_and(|(known, ..)| known == *root);
+        let uris: Vec<String> = self.server.previews.keys().filter(of_chart).cloned().collect();
+        for uri in uris {
+            if self.refreshes_contents {
+                self.ask_client("workspace/textDocumentContent/refresh", json!({"uri": uri}));
+            } else {
+                self.send(Notification::new("pintle/previewChanged".to_owned(), json!({"uri": uri})));
+            }
+        }
+    }
+
+    fn command(&mut self, request: Request) {
+        let invalid = ErrorCode::InvalidParams as i32;
+        let uri = request.params["arguments"][0].as_str().map(uri::normalized);
+        let (RUN_TESTS, Some(uri)) = (request.params["command"].as_str().unwrap_or_default(), uri) else {
+            return self.fail(request.id, invalid, "the command is not known, or has no document");
+        };
+        let place = self.server.places_of(&uri).into_iter().next();
+        let project = place.as_ref().and_then(|(root, _)| self.server.project(root));
+        let (Some((root, file)), Some(project)) = (place, project) else {
+            return self.fail(request.id, invalid, "the document is in no chart of the workspace");
+        };
+        if project.file(file).kind != FileKind::Suite {
+            return self.fail(request.id, invalid, "the document is no suite of tests");
+        }
+        if self.jobs.send(Job::Test { id: request.id, root, project, file }).is_ok() {
+            self.testing += 1;
+        }
+    }
+}
+
+/// How tests ended, as JSON.
+fn outcome_json(outcome: &SuiteOutcome) -> Value {
+    let test = |test: &crate::suites::TestOutcome| json!({"name": test.name, "passed": test.passed, "skipped": test.skipped, "message": test.message});
+    json!({
+        "summary": super::documents::summary(outcome),
+        "tests": outcome.tests.iter().map(test).collect::<Vec<_>>(),
+        "error": outcome.error,
+    })
 }

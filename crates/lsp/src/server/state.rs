@@ -7,8 +7,12 @@ use std::sync::Arc;
 use pintle_gotmpl::Functions;
 use serde_json::Value;
 
+use super::documents::SentTokens;
+use super::previews::Rendered;
+use super::{Settings, worker};
 use crate::analysis::{Analysis, Memory};
 use crate::position::{Encoding, LineIndex};
+use crate::preview::Deeds;
 use crate::project::{FileId, FileKind, Loader, Project, Text, chart_root, kind_of};
 use crate::uri;
 
@@ -37,6 +41,17 @@ pub struct Server {
     next: u64,
     /// Projects whose diagnostics are out of date.
     pub(super) outdated: BTreeSet<PathBuf>,
+    pub(super) settings: Settings,
+    /// The scenarios that were chosen, by project.
+    pub(super) chosen: BTreeMap<PathBuf, String>,
+    /// Rendered documents that clients have asked for, by address.
+    pub(super) previews: BTreeMap<String, Rendered>,
+    /// What the templates of projects did when they were last rendered.
+    pub(super) deeds: BTreeMap<PathBuf, (Arc<Project>, BTreeMap<FileId, Deeds>)>,
+    /// The last results of suites, by address, and what the suites of charts cover.
+    pub(super) tested: BTreeMap<String, worker::Tested>,
+    /// The tokens that clients have, by address.
+    pub(super) tokens: BTreeMap<String, SentTokens>,
 }
 
 /// The maximum number of projects that are kept; those without open documents are dropped first.
@@ -54,7 +69,40 @@ impl Server {
             functions: pintle::render::functions(),
             next: 0,
             outdated: BTreeSet::new(),
+            settings: Settings::default(),
+            chosen: BTreeMap::new(),
+            previews: BTreeMap::new(),
+            deeds: BTreeMap::new(),
+            tested: BTreeMap::new(),
+            tokens: BTreeMap::new(),
         }
+    }
+
+    /// Applies what users have set. Charts are read again, because scenarios belong to them.
+    pub fn configure(&mut self, settings: Settings) {
+        if settings != self.settings {
+            self.settings = settings;
+            for root in std::mem::take(&mut self.projects).into_keys() {
+                self.outdated.insert(root);
+            }
+        }
+    }
+
+    /// Whether the chart in a folder may be read: it is there already, or in the workspace.
+    pub(super) fn may_load(&self, root: &std::path::Path) -> bool {
+        let climbs = root.components().any(|part| part == std::path::Component::ParentDir);
+        self.projects.contains_key(root)
+            || !climbs && self.roots.iter().any(|allowed| root.starts_with(allowed))
+    }
+
+    /// What the templates of a project did when it was last rendered, if it has not changed since.
+    pub(super) fn deeds_of(
+        &self,
+        root: &PathBuf,
+        project: &Arc<Project>,
+    ) -> Option<&BTreeMap<FileId, Deeds>> {
+        let (rendered, deeds) = self.deeds.get(root)?;
+        Arc::ptr_eq(rendered, project).then_some(deeds)
     }
 
     // Documents.
@@ -96,6 +144,7 @@ impl Server {
     pub fn close(&mut self, uri: &str) {
         let uri = uri::normalized(uri);
         self.documents.remove(&uri);
+        self.tokens.remove(&uri);
         self.reload_with(&uri);
     }
 
@@ -115,7 +164,8 @@ impl Server {
                 .get(&root)
                 .and_then(|state| state.project())
                 .is_some_and(|project| project.by_uri.contains_key(uri));
-            if has || path.starts_with(&root) {
+            let reads = self.project_reads(&root, &path);
+            if has || reads || path.starts_with(&root) {
                 self.projects.remove(&root);
                 self.outdated.insert(root);
             }
@@ -125,12 +175,26 @@ impl Server {
         }
     }
 
+    /// Whether a scenario of a project has a file.
+    fn project_reads(&self, root: &PathBuf, path: &std::path::Path) -> bool {
+        let project = self.projects.get(root).and_then(ProjectState::project);
+        project.is_some_and(|project| {
+            project.configured.iter().any(|scenario| scenario.paths.iter().any(|known| known == path))
+        })
+    }
+
     /// The text of an open document has changed.
     fn changed(&mut self, uri: &str) {
         let Some(text) = self.documents.get(uri).map(|document| document.text.clone()) else { return };
         let roots: Vec<PathBuf> = self.projects.keys().cloned().collect();
+        let path = uri::to_path(uri);
         let mut known = false;
         for root in roots {
+            if path.as_ref().is_some_and(|path| self.project_reads(&root, path)) {
+                self.projects.remove(&root);
+                self.outdated.insert(root);
+                continue;
+            }
             let Some(state) = self.projects.get_mut(&root) else { continue };
             let Some(file) = state.project().and_then(|project| project.by_uri.get(uri).copied()) else {
                 continue;
@@ -212,8 +276,13 @@ impl Server {
             roots: &self.roots,
             next: &mut next,
         };
-        let project = loader.load(root);
+        let mut project = loader.load(root);
         self.next = next;
+        let open = |path: &std::path::Path| {
+            documents.get(&uri::from_path(path)).map(|document| document.text.clone())
+        };
+        let configured = self.settings.scenarios.iter();
+        project.configured = configured.map(|scenario| scenario.read(root, &self.roots, &open)).collect();
         self.projects.insert(
             root.clone(),
             ProjectState { project: Some(Arc::new(project)), ..ProjectState::default() },
