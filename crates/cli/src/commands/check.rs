@@ -9,6 +9,8 @@ use crate::failure::{Failure, FailureKind, reason};
 use crate::flag::groups::{SCHEMA, VALUES};
 use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
+use crate::output::grid::counted;
+use crate::lookup_from::{self, LOOKUP_FROM};
 use crate::report::Reporting;
 use crate::scripts::{self, SCRIPTS};
 use crate::{kubeconfig, request};
@@ -57,6 +59,7 @@ static OWN: &[Flag] = &[
         "API versions that the cluster has in addition, for .Capabilities.APIVersions",
     )
     .short('a'),
+    LOOKUP_FROM,
     Flag::switch(names::STRICT, "unknown fields and duplicate keys are errors"),
     Flag::switch(names::IGNORE_MISSING_SCHEMAS, "skip objects of kinds without a schema"),
     Flag::array(names::SCHEMA_LOCATION, "where to find other schemas, as in kubeconform; may be repeated"),
@@ -96,6 +99,8 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             Failure::usage(format!("`{name}` is not a severity")).hint("use error, warning, info or never")
         })?),
     };
+    let lookup = lookup_from::read(invocation)?;
+    let flags = &invocation.flags;
     let request = CheckRequest {
         subjects: flags.operands.iter().map(|operand| subject(operand)).collect::<Result<_, Failure>>()?,
         values: request::values(invocation)?,
@@ -109,6 +114,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         schema_locations: flags.list(names::SCHEMA_LOCATION).to_vec(),
         skip_schema: flags.on(names::SKIP_SCHEMA_VALIDATION),
         fix: flags.on(names::FIX),
+        lookup: lookup.objects.clone(),
     };
     let checked = check(invocation, &request)?;
     let reports: Vec<_> = checked.into_iter().map(|checked| checked.report).collect();
@@ -148,6 +154,16 @@ pub(crate) fn check(
         for (file, count) in &checked.fixed {
             let places = if *count == 1 { "1 place".to_owned() } else { format!("{count} places") };
             invocation.ui.note(&format!("fixed {places} in {}/{file}", checked.report.chart));
+        }
+        for left in &checked.unfixed {
+            let place = format!("{}/{}:{}", checked.report.chart, left.file, left.line);
+            invocation.ui.note(&format!("left {place}: {}; write `{}` there", left.why, left.wanted));
+        }
+        let undecided =
+            checked.report.findings.iter().filter(|finding| finding.fix.is_none()).count();
+        if request.fix && undecided > 0 {
+            let findings = counted(undecided, "finding");
+            invocation.ui.note(&format!("left {findings} whose fix needs a decision"));
         }
     }
     Ok(checked)

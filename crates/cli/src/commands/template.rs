@@ -17,6 +17,8 @@ use crate::flag::groups::{CHART, COSIGN, DEVEL, POST_RENDER, RECORDS, REMOTE, SC
 use crate::flag::value::read_bool;
 use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
+use crate::lookup_from::{self, LOOKUP_FROM};
+use crate::personality::Personality;
 use crate::plugins::post_renderer;
 use crate::report::Reporting;
 use crate::scripts::{self, SCRIPTS};
@@ -31,7 +33,7 @@ pub(crate) static COMMAND: Command = Command {
     long: "\
 Render the templates of a chart and print the objects that would be installed.
 
-Unless --dry-run=server is set, no cluster is contacted: `lookup` finds nothing, and the capabilities of the cluster are
+Unless --dry-run=server is set, no cluster is contacted: `lookup` finds nothing (see --lookup-from), and the capabilities of the cluster are
 taken from --kube-version and --api-versions, which can be repeated or take a list:
 
     {program} template --api-versions monitoring.coreos.com/v1,cert-manager.io/v1 web ./web",
@@ -72,10 +74,7 @@ static OWN: &[Flag] = &[
         .completes(FlagCompletion::Words(&["client", "server"])),
     Flag::text(names::COMPAT, "the Helm version whose behavior to follow: 3 or 4 ($PINTLE_COMPAT)")
         .completes(FlagCompletion::Words(&["3", "4"])),
-    Flag::array(
-        names::LOOKUP_FROM,
-        "a file or directory of objects that the function lookup finds without a cluster; may be repeated",
-    ),
+    LOOKUP_FROM,
     // Notes are never printed here; the flags are accepted because `install` has them.
     Flag::switch(names::HIDE_NOTES, "")
         .deprecated("this flag has no effect for 'helm template' and will be removed in Helm 5"),
@@ -97,7 +96,9 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         (folder, true) => Layout::Folder(path::join(&[folder, &name]).into()),
         (folder, false) => Layout::Folder(folder.into()),
     };
-    let request = TemplateRequest {
+    let lookup = lookup_from::read(invocation)?;
+    let flags = &invocation.flags;
+    let mut request = TemplateRequest {
         chart,
         name,
         namespace: kubeconfig::namespace(flags, invocation.environment),
@@ -120,7 +121,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         record_objects: request::record_objects(invocation),
         post_render,
         warn_unread: request::warns_unread(invocation),
-        lookup: request::lookup_objects(invocation)?,
+        lookup: lookup.objects.clone(),
         ..TemplateRequest::default()
     };
     let target = if live {
@@ -128,6 +129,9 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     } else {
         Target::Offline(scripts::offline_session(invocation)?)
     };
+    if let (Target::Offline(session), Personality::Pintle) = (&target, invocation.personality) {
+        lookup_from::seed(invocation, &mut request, session)?;
+    }
     match render(invocation, &request, &target)? {
         Ok(templated) => print(invocation, &request, &templated),
         Err(error) => Err(explain(invocation, &request, error)?),
