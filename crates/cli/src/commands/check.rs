@@ -9,6 +9,7 @@ use crate::failure::{Failure, FailureKind, reason};
 use crate::flag::groups::{SCHEMA, VALUES};
 use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
+use crate::output::color::{BLUE, RED, Rule as ColorRule, YELLOW};
 use crate::output::grid::counted;
 use crate::lookup_from::{self, LOOKUP_FROM};
 use crate::report::Reporting;
@@ -120,13 +121,22 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let reports: Vec<_> = checked.into_iter().map(|checked| checked.report).collect();
     let text = report::write(Format::Text, &reports, env!("CARGO_PKG_VERSION"));
     scripts::hint_at_refusals(invocation.ui, &text);
-    invocation.ui.print(&report::write(format, &reports, env!("CARGO_PKG_VERSION")))?;
+    let shown = report::write(format, &reports, env!("CARGO_PKG_VERSION"));
+    let shown = if format == Format::Text { invocation.ui.paint().report(shown, COLORS) } else { shown };
+    invocation.ui.print(&shown)?;
     let worst = reports.iter().filter_map(|report| report.worst()).max();
     if limit.is_some_and(|limit| worst >= Some(limit)) {
         return Err(Failure::new(FailureKind::AlreadyReported, "the check found problems"));
     }
     Ok(())
 }
+
+/// The colors of the report.
+pub(crate) const COLORS: &[ColorRule] = &[
+    ColorRule::new(": ", "error", RED),
+    ColorRule::new(": ", "warning", YELLOW),
+    ColorRule::new(": ", "info", BLUE),
+];
 
 /// What an operand means; `-` is standard input.
 fn subject(operand: &str) -> Result<CheckSubject, Failure> {

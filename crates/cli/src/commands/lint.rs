@@ -14,6 +14,7 @@ use crate::lookup_from::{self, LOOKUP_FROM};
 use crate::flag::groups::{SCHEMA, VALUES};
 use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
+use crate::output::color::{BLUE, RED, Rule, YELLOW};
 use crate::personality::Personality;
 use crate::report::Reporting;
 use crate::scripts::{self, SCRIPTS};
@@ -114,7 +115,8 @@ fn check_objects(
         check::check(invocation, &request)?.into_iter().map(|checked| checked.report).collect();
     let text = report::write(Format::Text, &reports, env!("CARGO_PKG_VERSION"));
     scripts::hint_at_refusals(invocation.ui, &text);
-    invocation.ui.print(&format!("{text}\n"))?;
+    let shown = invocation.ui.paint().report(format!("{text}\n"), check::COLORS);
+    invocation.ui.print(&shown)?;
     let limit = if strict { CheckSeverity::Warning } else { CheckSeverity::Error };
     Ok(reports.iter().filter(|report| report.worst() >= Some(limit)).count())
 }
@@ -131,5 +133,12 @@ fn print(invocation: &mut Invocation<'_>, chart: &str, linted: &Linted, quiet: b
     }
     scripts::hint_at_refusals(invocation.ui, &text);
     text.push('\n');
+    // Helm has no colors here.
+    if invocation.personality == Personality::Pintle {
+        text = invocation.ui.paint().report(text, COLORS);
+    }
     invocation.ui.print(&text)
 }
+
+const COLORS: &[Rule] =
+    &[Rule::new("", "[ERROR]", RED), Rule::new("", "[WARNING]", YELLOW), Rule::new("", "[INFO]", BLUE)];

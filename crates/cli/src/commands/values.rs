@@ -7,6 +7,7 @@ use pintle::tree::{Node, ValuePath};
 use pintle_tree::quote::quote;
 
 use super::template;
+use crate::output::grid::rows_text;
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::{Connection, run_offline};
 use crate::failure::Failure;
@@ -101,7 +102,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             match format {
                 Format::Json => report::json(Node::List(values.iter().map(report::value_tree).collect())),
                 Format::Text if values.len() == 1 => report::value_text(&values[0]),
-                Format::Text => report::values_text(&values),
+                Format::Text => rows_text(invocation, &report::values_rows(&values), 0),
             }
         }
         None => plain(&explanation, &path, format)?,

@@ -12,6 +12,7 @@ use super::files;
 use super::listing::images_of;
 use super::policy::{REGISTRIES, explain, registries};
 use super::subject::Subject;
+use crate::output::grid::counted;
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::copy_progress;
 use crate::failure::{Failure, FailureKind, hint};
@@ -129,8 +130,8 @@ fn print_findings(invocation: &mut Invocation<'_>, plan: &CopyPlan) -> Result<()
         return Ok(());
     }
     let (refused, all) = (plan.refused.len(), plan.refused.len() + plan.planned.len());
-    let failure =
-        Failure::run_time(format!("{refused} of {all} images cannot be copied, so nothing was copied"));
+    let all = counted(all, "image");
+    let failure = Failure::run_time(format!("{refused} of {all} cannot be copied, so nothing was copied"));
     Err(failure.hint(hint.unwrap_or_else(|| "--keep-going copies the others".to_owned())))
 }
 

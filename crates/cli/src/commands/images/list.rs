@@ -6,6 +6,7 @@ use super::access::{self, ACCESS, RegistryRole};
 use super::files::{self, Existing};
 use super::listing::{self, images_of};
 use super::subject::{SUBJECT, Subject};
+use crate::output::grid::{rows_text, counted};
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
 use crate::flag::groups::VALUES;
@@ -77,9 +78,10 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         unresolved?;
         let text = ImageLock::new(&images).write((&chart.0, &chart.1), &images)?;
         files::write("--lock", &lock, &text, Existing::Replace)?;
-        return invocation.ui.print(&format!("{lock}: {} images\n", images.len()));
+        return invocation.ui.print(&format!("{lock}: {}\n", counted(images.len(), "image")));
     }
-    let text = listing::text(shape, &images, &chart, invocation.flags.on(names::UNIQUE))?;
+    let table = |rows: &[Vec<String>]| rows_text(invocation, rows, 0);
+    let text = listing::text(shape, &images, &chart, invocation.flags.on(names::UNIQUE), table)?;
     invocation.ui.out().write_all(&text)?;
     unresolved
 }
@@ -92,7 +94,10 @@ fn unresolved(invocation: &mut Invocation<'_>, images: &[ListedImage]) -> Result
     }
     match problems.len() {
         0 => Ok(()),
-        count => Err(Failure::run_time(format!("{count} of {} images could not be resolved", images.len()))),
+        count => {
+            let all = counted(images.len(), "image");
+            Err(Failure::run_time(format!("{count} of {all} could not be resolved")))
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use pintle::ops::ChartInput;
 use pintle::ops::images::Inspected;
 use pintle_tree::json;
 
+use crate::output::grid::counted;
 use crate::failure::{Failure, FailureKind};
 use crate::output::format::Record;
 
@@ -57,7 +58,7 @@ impl<'r> Report<'r> {
     /// The success rate in per cent.
     pub(super) fn details(&self) -> String {
         if self.total == 0 {
-            return format!("0 of {} images in scope", self.all);
+            return format!("0 of {} in scope", counted(self.all, "image"));
         }
         let moved = self.total - self.failed;
         let rate = moved as f64 * 100.0 / self.total as f64;
