@@ -44,6 +44,28 @@ pub(crate) fn improve(failure: &mut Failure, invocation: &mut Invocation<'_>) {
         error => improve_deployment(failure, invocation, error),
     }
     name_chart(failure, invocation);
+    plain_transport(failure);
+}
+
+/// Says in plain words that a server is not reached, instead of Go's.
+fn plain_transport(failure: &mut Failure) {
+    if failure.own.is_some() {
+        return;
+    }
+    let method = ["Get \"", "Head \"", "Post \"", "Put \""].iter().find_map(|it| failure.text.strip_prefix(it));
+    let Some((url, reason)) = method.and_then(|rest| rest.split_once("\": dial tcp")) else { return };
+    let server = url.splitn(4, '/').take(3).collect::<Vec<_>>().join("/");
+    let (why, hint) = match reason {
+        reason if reason.contains("connection refused") => {
+            ("nothing listens there", "see whether the server runs, and whether host and port are right")
+        }
+        reason if reason.contains("no such host") => {
+            ("there is no such host", "see whether the name is right, and whether this machine is online")
+        }
+        _ => return,
+    };
+    failure.own = Some(format!("`{server}` cannot be reached: {why}"));
+    failure.hint.get_or_insert_with(|| hint.to_owned());
 }
 
 /// Puts the reference of the chart into commands of a hint.

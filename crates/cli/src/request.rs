@@ -230,7 +230,11 @@ pub(crate) fn kube_version(invocation: &Invocation<'_>) -> Result<Option<KubeVer
     }
     KubeVersion::parse(text)
         .map(Some)
-        .map_err(|reason| Failure::usage(format!("invalid kube version '{text}': {reason}")))
+        .map_err(|reason| {
+            Failure::usage(format!("invalid kube version '{text}': {reason}"))
+                .with_pintle_text(format!("`{text}` is not a version of Kubernetes"))
+                .hint("versions are written as `1.34` or `v1.34.2`")
+        })
 }
 
 /// The policy for chart objects that look like release records. Helm allows them.

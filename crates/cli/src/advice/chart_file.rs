@@ -53,6 +53,18 @@ pub(super) fn improve(failure: &mut Failure, invocation: &Invocation<'_>, error:
                 _ => return,
             });
         }
+        chart::Error::NotAnArchive(_) => {
+            let shown = folder.display();
+            let is_yaml = folder.extension().is_some_and(|end| end == "yaml" || end == "yml");
+            failure.own = Some(format!("`{shown}` is no chart: it is neither a folder nor a packed archive"));
+            failure.hint = is_yaml.then(|| {
+                let parent = folder.parent().filter(|parent| parent.join("Chart.yaml").is_file());
+                let chart = parent.map_or_else(String::new, |parent| {
+                    format!("; the chart of this file is `{}`", parent.display())
+                });
+                format!("values are given with `-f {shown}`{chart}")
+            });
+        }
         chart::Error::UndetectableFolder { .. } | chart::Error::NoChartFile => {
             failure.own = Some(format!("`{name}` is no chart: it has no Chart.yaml"));
             let below = charts_below(&folder);

@@ -22,6 +22,7 @@ use crate::personality::Personality;
 use crate::plugins::post_renderer;
 use crate::report::Reporting;
 use crate::scripts::{self, SCRIPTS};
+use crate::suggest::{NameOf, likeliest};
 use crate::ui::Ui;
 use crate::{kubeconfig, path, request};
 
@@ -215,6 +216,8 @@ fn explain(
             invocation.ui.out().write_all(rendered.trim_ascii())?;
             invocation.ui.print("\n")?;
         }
+        // What renders for another version is not shown by --debug, whatever Helm says.
+        Some(rendered) if rendered.is_empty() && invocation.personality == Personality::Pintle => {}
         Some(rendered) => {
             failure.text.push_str("\n\nUse --debug flag to render out invalid YAML");
             if !rendered.is_empty() {
@@ -263,7 +266,12 @@ fn print(
 fn asks_the_cluster(invocation: &mut Invocation<'_>) -> Result<bool, Failure> {
     let word = invocation.flags.text(names::DRY_RUN_TEXT);
     let invalid = |allowed: &str| {
-        Failure::usage(format!("invalid dry-run value ({}). Must be {allowed}", quote(word.as_bytes())))
+        let failure =
+            Failure::usage(format!("invalid dry-run value ({}). Must be {allowed}", quote(word.as_bytes())));
+        match likeliest(NameOf::Other, word, &["client", "server"]) {
+            Some(near) => failure.hint(format!("did you mean `--dry-run={near}`?")),
+            None => failure,
+        }
     };
     let warning = match word {
         "client" => return Ok(false),
