@@ -42,7 +42,8 @@ pub(crate) fn read(invocation: &Invocation<'_>) -> Result<LookupSource, Failure>
     }
     let mut objects = LookupObjects::read(texts.iter().map(|manifest| manifest.text.as_slice()))
         .map_err(|error| Failure::usage(format!("--lookup-from: {error}")))?;
-    let mut source = LookupSource { objects: LookupObjects::default(), _runtime: None, _embedded: Vec::new() };
+    let mut source =
+        LookupSource { objects: LookupObjects::default(), _runtime: None, _embedded: Vec::new() };
     if !clusters.is_empty() {
         let runtime = connect::runtime()?;
         for name in clusters {
@@ -75,7 +76,10 @@ fn cluster(
     if let Some(chosen) = embedded::by_name(name) {
         // A file that is not there would be made.
         if let Some(file) = chosen.file.as_ref().filter(|file| !file.exists()) {
-            return Err(Failure::usage(format!("--lookup-from: there is no cluster in `{}`", file.display())));
+            return Err(Failure::usage(format!(
+                "--lookup-from: there is no cluster in `{}`",
+                file.display()
+            )));
         }
         let api = runtime.block_on(chosen.open())?;
         let _inside = runtime.enter();

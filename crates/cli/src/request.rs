@@ -11,8 +11,8 @@ use pintle::release::VersionRef;
 use pintle::render::KubeVersion;
 use pintle::repo::Getter;
 use pintle::{
-    CrdPolicy, DeployOptions, DryRun, HookLogs, Method, MethodChoice, RecordObjects,
-    ValuesLayer, WaitStrategy,
+    CrdPolicy, DeployOptions, DryRun, HookLogs, Method, MethodChoice, RecordObjects, ValuesLayer,
+    WaitStrategy,
 };
 use pintle_tree::number::{IntError, parse_int};
 use pintle_tree::quote::quote;
@@ -228,13 +228,11 @@ pub(crate) fn kube_version(invocation: &Invocation<'_>) -> Result<Option<KubeVer
     if text.is_empty() {
         return Ok(None);
     }
-    KubeVersion::parse(text)
-        .map(Some)
-        .map_err(|reason| {
-            Failure::usage(format!("invalid kube version '{text}': {reason}"))
-                .with_pintle_text(format!("`{text}` is not a version of Kubernetes"))
-                .hint("versions are written as `1.34` or `v1.34.2`")
-        })
+    KubeVersion::parse(text).map(Some).map_err(|reason| {
+        Failure::usage(format!("invalid kube version '{text}': {reason}"))
+            .with_pintle_text(format!("`{text}` is not a version of Kubernetes"))
+            .hint("versions are written as `1.34` or `v1.34.2`")
+    })
 }
 
 /// The policy for chart objects that look like release records. Helm allows them.

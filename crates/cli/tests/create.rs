@@ -326,7 +326,9 @@ fn a_chart_of_manifests_renders_to_the_same_objects() {
     ] {
         assert!(rendered.contains(text), "{text}: {rendered}");
     }
-    for text in ["resourceVersion", "10.96.1.2", "last-applied", "status:", "creationTimestamp", "namespace: shop\n"] {
+    for text in
+        ["resourceVersion", "10.96.1.2", "last-applied", "status:", "creationTimestamp", "namespace: shop\n"]
+    {
         assert!(!rendered.contains(text), "{text}: {rendered}");
     }
     assert!(env.path().join("shop/crds/carts.shop.example.com.yaml").exists());

@@ -82,18 +82,41 @@ fn faults(line: &str, shown: &str) -> Vec<String> {
 
 /// Nouns that are counted.
 const NOUNS: &[&str] = &[
-    "chart", "change", "container", "error", "event", "file", "finding", "hook", "image", "line", "object", "place",
-    "plugin", "problem", "release", "repository", "request", "revision", "suite", "template", "test", "value",
-    "version", "warning",
+    "chart",
+    "change",
+    "container",
+    "error",
+    "event",
+    "file",
+    "finding",
+    "hook",
+    "image",
+    "line",
+    "object",
+    "place",
+    "plugin",
+    "problem",
+    "release",
+    "repository",
+    "request",
+    "revision",
+    "suite",
+    "template",
+    "test",
+    "value",
+    "version",
+    "warning",
 ];
 
 /// `1 objects`, `2 object`.
 fn disagreements(shown: &str) -> Vec<String> {
     let words: Vec<&str> = shown.split_whitespace().collect();
     let is_wrong = |pair: &&[&str]| {
-        let (number, word) = (pair[0].trim_start_matches('('), pair[1].trim_end_matches([',', ';', '.', ':', ')']));
+        let (number, word) =
+            (pair[0].trim_start_matches('('), pair[1].trim_end_matches([',', ';', '.', ':', ')']));
         let Ok(number) = number.parse::<u64>() else { return false };
-        let is_plural = |noun: &&str| word == format!("{noun}s") || (noun.ends_with('y') && word == "repositories");
+        let is_plural =
+            |noun: &&str| word == format!("{noun}s") || (noun.ends_with('y') && word == "repositories");
         match number {
             1 => NOUNS.iter().any(|noun| is_plural(&noun)),
             _ => NOUNS.contains(&word),
@@ -106,7 +129,8 @@ fn disagreements(shown: &str) -> Vec<String> {
 fn wide_rows(shown: &str) -> Vec<&str> {
     let is_heading = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
-        words.len() > 1 && words.iter().all(|word| word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'/'))
+        words.len() > 1
+            && words.iter().all(|word| word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'/'))
     };
     let mut wide = Vec::new();
     let mut inside = false;
@@ -150,14 +174,18 @@ fn good_input_is_answered_in_the_same_voice() {
         crate::support::copy(furnished.path(), env.path());
         let has_cluster = !["ct", "cm-push"].iter().any(|name| command.starts_with(name));
         let cluster = if has_cluster { "--cluster embedded:state.db" } else { "" };
-        for operands in ["", "demo", "./web", "demo ./web", "demo 1", "releases.yaml", "./web -f values.yaml"] {
+        for operands in ["", "demo", "./web", "demo ./web", "demo 1", "releases.yaml", "./web -f values.yaml"]
+        {
             let line = format!("{command} {operands} {cluster}");
             let line = line.trim_end().replace("  ", " ");
             let shown = env.called("pintle", &line, OFFLINE);
             good += usize::from(shown.starts_with("exit 0\n"));
             wrong.extend(faults(&line, &shown));
-            wrong.extend(disagreements(&shown).into_iter().map(|what| format!("`{line}` prints `{what}`:\n{shown}")));
-            wrong.extend(wide_rows(&shown).into_iter().map(|row| format!("`{line}` is wider than 80: {row}")));
+            wrong.extend(
+                disagreements(&shown).into_iter().map(|what| format!("`{line}` prints `{what}`:\n{shown}")),
+            );
+            wrong
+                .extend(wide_rows(&shown).into_iter().map(|row| format!("`{line}` is wider than 80: {row}")));
         }
     }
     assert!(wrong.is_empty(), "{} faults:\n{}", wrong.len(), wrong.join("\n"));

@@ -157,8 +157,8 @@ mod tests {
     fn reads(source: &str) -> Vec<String> {
         let mut functions = Functions::new();
         for name in [
-            "print", "printf", "get", "hasKey", "dig", "dict", "list", "default", "merge", "set", "include", "tpl", "keys",
-            "quote",
+            "print", "printf", "get", "hasKey", "dig", "dict", "list", "default", "merge", "set", "include",
+            "tpl", "keys", "quote",
         ] {
             functions.add(function(name));
         }

@@ -14,10 +14,10 @@ use pintle_tree::{Map, Node};
 #[cfg(feature = "cluster")]
 use tokio::runtime::Handle;
 
+use crate::Result;
 use crate::lifecycle::Lifecycle;
 #[cfg(feature = "cluster")]
 use crate::live::GuardedLookup;
-use crate::Result;
 
 /// Objects from manifests, which templates see through `lookup` as if they were in the cluster, and clusters that are asked
 /// for what is not among them.
@@ -219,7 +219,10 @@ mod tests {
         let release = Release { name: "a".into(), namespace: "b".into(), revision: 1, is_upgrade: false };
         let port = objects.port(&release, &Lifecycle::default()).expect("objects");
         let secret = port.lookup("v1", "Secret", "b", "a").expect("no error");
-        assert_eq!(secret.get("data").and_then(|data| data.get("key")).and_then(Node::as_str), Some("dGV4dA=="));
+        assert_eq!(
+            secret.get("data").and_then(|data| data.get("key")).and_then(Node::as_str),
+            Some("dGV4dA==")
+        );
         assert!(secret.get("stringData").is_none());
     }
 }

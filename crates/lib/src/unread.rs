@@ -139,7 +139,10 @@ fn is_name(byte: u8) -> bool {
 fn is_test(before: &[u8]) -> bool {
     let before = before.strip_suffix(b".").or(before.strip_suffix(b"$.")).unwrap_or(before).trim_ascii_end();
     let start = before.iter().rposition(|byte| !byte.is_ascii_alphanumeric()).map_or(0, |at| at + 1);
-    matches!(&before[start..], b"if" | b"with" | b"and" | b"or" | b"not" | b"hasKey" | b"get" | b"index" | b"empty")
+    matches!(
+        &before[start..],
+        b"if" | b"with" | b"and" | b"or" | b"not" | b"hasKey" | b"get" | b"index" | b"empty"
+    )
 }
 
 /// Whether a text of the values has actions of templates.

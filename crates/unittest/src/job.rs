@@ -10,8 +10,8 @@ use pintle_tree::{LogLine, Map, Node};
 
 use crate::assertion::{Assertion, Subject};
 use crate::check::Comparer;
-use crate::lookup::First;
 use crate::lifecycle::{Expectations, PrepareRequest, PreparedChart, RehearsalRequest};
+use crate::lookup::First;
 use crate::runner::{Versions, Worker};
 use crate::snapshot::Cache;
 use crate::suite::{Job, Suite};

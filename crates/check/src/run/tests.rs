@@ -30,7 +30,10 @@ impl Catalog for Small {
 
     fn refusals(&self, object: &Node) -> Vec<(String, String)> {
         let size = object.get("data").and_then(|data| data.get("size")).and_then(Node::as_str);
-        (size == Some("64MB")).then(|| ("data[size]".to_owned(), "not a quantity".to_owned())).into_iter().collect()
+        (size == Some("64MB"))
+            .then(|| ("data[size]".to_owned(), "not a quantity".to_owned()))
+            .into_iter()
+            .collect()
     }
 
     fn serves_group(&self, group: &str) -> bool {

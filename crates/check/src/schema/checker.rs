@@ -138,9 +138,10 @@ impl Outcome {
             let pointer = pointer_of(&field, object);
             // What the schema says about the field, or about one that contains it, is the same problem.
             let is_known = self.problems.iter().any(|problem| {
-                let is_below = problem.pointer.strip_prefix(&pointer).is_some_and(|rest| {
-                    rest.is_empty() || rest.starts_with('/')
-                });
+                let is_below = problem
+                    .pointer
+                    .strip_prefix(&pointer)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
                 let is_missing_there =
                     message.starts_with("Required value") && pointer.starts_with(&problem.pointer);
                 problem.rule != "unknown-field" && (field.is_empty() || is_below || is_missing_there)

@@ -88,7 +88,8 @@ fn valid_name(name: &str) -> Option<String> {
 
 /// The template of the same name in another folder or with another end, or else of the nearest name.
 fn same_stem<'k>(typed: &str, known: &[&'k str]) -> Option<&'k str> {
-    let stem = |path: &'k str| path.rsplit('/').next().and_then(|file| file.split('.').next()).unwrap_or(path);
+    let stem =
+        |path: &'k str| path.rsplit('/').next().and_then(|file| file.split('.').next()).unwrap_or(path);
     let wanted = typed.rsplit('/').next().and_then(|file| file.split('.').next()).unwrap_or(typed);
     let mut same = known.iter().copied().filter(|path| stem(path) == wanted);
     if let (Some(only), None) = (same.next(), same.next()) {

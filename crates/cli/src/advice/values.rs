@@ -4,10 +4,10 @@ use pintle::values;
 use pintle_tree::Node;
 
 use super::excerpt::{excerpt, excerpt_of_line};
+use super::names::near_file;
 use super::subject::{Subject, value_path};
 use super::template::{Lookup, look_up};
 use super::yaml::diagnose;
-use super::names::near_file;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 use crate::read;

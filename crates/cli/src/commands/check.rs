@@ -9,9 +9,9 @@ use crate::failure::{Failure, FailureKind, reason};
 use crate::flag::groups::{SCHEMA, VALUES};
 use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
+use crate::lookup_from::{self, LOOKUP_FROM};
 use crate::output::color::{BLUE, RED, Rule as ColorRule, YELLOW};
 use crate::output::grid::counted;
-use crate::lookup_from::{self, LOOKUP_FROM};
 use crate::report::Reporting;
 use crate::scripts::{self, SCRIPTS};
 use crate::{kubeconfig, request};
@@ -169,8 +169,7 @@ pub(crate) fn check(
             let place = format!("{}/{}:{}", checked.report.chart, left.file, left.line);
             invocation.ui.note(&format!("left {place}: {}; write `{}` there", left.why, left.wanted));
         }
-        let undecided =
-            checked.report.findings.iter().filter(|finding| finding.fix.is_none()).count();
+        let undecided = checked.report.findings.iter().filter(|finding| finding.fix.is_none()).count();
         if request.fix && undecided > 0 {
             let findings = counted(undecided, "finding");
             invocation.ui.note(&format!("left {findings} whose fix needs a decision"));

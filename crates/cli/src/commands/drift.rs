@@ -151,8 +151,9 @@ fn describe(drift: &ReleaseDrift) -> String {
     let has_drifted = if drifted == 1 { "has drifted" } else { "have drifted" };
     let parts = [(drifted, has_drifted), (unchecked, "could not be checked")];
     let parts = parts.into_iter().filter(|(count, _)| *count > 0);
-    let parts: Vec<String> =
-        parts.map(|(count, what)| format!("{count} of {} {what}", counted(drift.compared, "object"))).collect();
+    let parts: Vec<String> = parts
+        .map(|(count, what)| format!("{count} of {} {what}", counted(drift.compared, "object")))
+        .collect();
     text.push_str(&format!("{}\n", parts.join(", ")));
     for object in &drift.objects {
         text.push_str(&format!("  {} {}\n", object.id.kind, path(object)));

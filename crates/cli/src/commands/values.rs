@@ -7,7 +7,6 @@ use pintle::tree::{Node, ValuePath};
 use pintle_tree::quote::quote;
 
 use super::template;
-use crate::output::grid::rows_text;
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::{Connection, run_offline};
 use crate::failure::Failure;
@@ -15,6 +14,7 @@ use crate::flag::deploy::REVISION;
 use crate::flag::groups::{CHART, COSIGN, DEVEL, REMOTE, SCHEMA, UNREAD, VALUES};
 use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
+use crate::output::grid::rows_text;
 use crate::report::Reporting;
 use crate::scripts::{self, SCRIPTS};
 use crate::{chart_reference, kubeconfig, request};

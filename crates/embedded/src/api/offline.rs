@@ -53,8 +53,8 @@ pub fn validate_new_object(catalog: &'static ApiCatalog, object: &Node) -> Vec<S
     }
     defaulting::apply_defaults(kind, &mut new);
     complete(kind, &mut new);
-    let is_definition = (group, kind.resource.kind.as_str())
-        == ("apiextensions.k8s.io", Some("CustomResourceDefinition"));
+    let is_definition =
+        (group, kind.resource.kind.as_str()) == ("apiextensions.k8s.io", Some("CustomResourceDefinition"));
     if is_definition {
         custom_resources::default_definition(&mut new);
         causes = custom_resources::validate_definition(&new);
@@ -217,11 +217,15 @@ mod tests {
         };
         assert_eq!(
             problems(&pod("64MB")),
-            [r#"spec.containers[0].resources.limits[memory]: Invalid value: "64MB": not a quantity; did you mean `64Mi` or `64M`?"#]
+            [
+                r#"spec.containers[0].resources.limits[memory]: Invalid value: "64MB": not a quantity; did you mean `64Mi` or `64M`?"#
+            ]
         );
         assert_eq!(
             problems(&pod("1GiB")),
-            [r#"spec.containers[0].resources.limits[memory]: Invalid value: "1GiB": not a quantity; did you mean `1Gi`?"#]
+            [
+                r#"spec.containers[0].resources.limits[memory]: Invalid value: "1GiB": not a quantity; did you mean `1Gi`?"#
+            ]
         );
         for good in ["64Mi", "1", "\"1e3\"", "0.5", "100m", "1Ei"] {
             assert_eq!(problems(&pod(good)), Vec::<String>::new(), "{good}");
@@ -230,7 +234,8 @@ mod tests {
 
     #[test]
     fn what_a_server_validates_is_found_without_one() {
-        let service = "{apiVersion: v1, kind: Service, metadata: {name: Web}, spec: {ports: [{port: 70000}]}}";
+        let service =
+            "{apiVersion: v1, kind: Service, metadata: {name: Web}, spec: {ports: [{port: 70000}]}}";
         let found = problems(service).join("\n");
         assert!(found.contains("metadata.name: Invalid value: \"Web\""), "{found}");
         assert!(found.contains("spec.ports[0].port: Invalid value: 70000"), "{found}");

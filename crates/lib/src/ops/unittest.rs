@@ -24,10 +24,10 @@ use pintle_unittest::{
 use pintle_values::NullRules;
 
 use self::charts::Turn;
-use crate::{Lifecycle, LookupObjects, SchemaLoader};
 use crate::input::{self, go_error_text};
 #[cfg(feature = "embedded")]
 use crate::rehearse::{Rehearsal, RehearseRequest};
+use crate::{Lifecycle, LookupObjects, SchemaLoader};
 
 /// Which suites to run, and how.
 #[derive(Clone, Debug)]

@@ -12,13 +12,13 @@ use super::files;
 use super::listing::images_of;
 use super::policy::{REGISTRIES, explain, registries};
 use super::subject::Subject;
-use crate::output::grid::counted;
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::copy_progress;
 use crate::failure::{Failure, FailureKind, hint};
 use crate::flag::groups::VALUES;
 use crate::flag::{Flag, FlagCompletion, Kind, names};
 use crate::invocation::Invocation;
+use crate::output::grid::counted;
 
 /// `images copy SOURCE... DESTINATION`
 pub(crate) static COMMAND: Command = Command {

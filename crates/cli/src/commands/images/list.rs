@@ -6,12 +6,12 @@ use super::access::{self, ACCESS, RegistryRole};
 use super::files::{self, Existing};
 use super::listing::{self, images_of};
 use super::subject::{SUBJECT, Subject};
-use crate::output::grid::{rows_text, counted};
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
 use crate::flag::groups::VALUES;
 use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
+use crate::output::grid::{counted, rows_text};
 
 /// `images list [CHART|RELEASE]`
 pub(crate) static COMMAND: Command = Command {

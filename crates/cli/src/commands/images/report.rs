@@ -5,9 +5,9 @@ use pintle::ops::ChartInput;
 use pintle::ops::images::Inspected;
 use pintle_tree::json;
 
-use crate::output::grid::counted;
 use crate::failure::{Failure, FailureKind};
 use crate::output::format::Record;
+use crate::output::grid::counted;
 
 /// From this success rate on, missing images are only a warning.
 const WARNING: u64 = 98;

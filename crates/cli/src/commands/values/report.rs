@@ -5,7 +5,6 @@ use pintle::render::TemplateLine;
 use pintle::tree::{Map, Node, json as tree_json};
 use pintle::values::{Layer, Origin, Via};
 
-
 /// A tree as JSON text.
 pub(super) fn json(node: Node) -> String {
     let text = tree_json::write_pretty(&node).unwrap_or_default();

@@ -328,8 +328,7 @@ impl Draft {
             pintle_values::schema::derive_with(&values, &[], SchemaFormat::Json).map_err(Error::Input)?;
         files.push(File::new("values.yaml", values));
         files.push(File::new("values.schema.json", schema));
-        let template =
-            |made: &Template| File::new(made.path.as_str(), made.extracted.template.clone());
+        let template = |made: &Template| File::new(made.path.as_str(), made.extracted.template.clone());
         files.extend(self.templates.iter().map(template));
         for object in crds {
             let path = format!("crds/{}.yaml", file_name(object.name()));
