@@ -60,7 +60,6 @@ fn plain_transport(failure: &mut Failure) {
     let method =
         ["Get \"", "Head \"", "Post \"", "Put \""].iter().find_map(|it| failure.text.strip_prefix(it));
     let Some((url, reason)) = method.and_then(|rest| rest.split_once("\": dial tcp")) else { return };
-    let server = url.splitn(4, '/').take(3).collect::<Vec<_>>().join("/");
     let (why, hint) = match reason {
         reason if reason.contains("connection refused") => {
             ("connection refused", "see whether the server runs, and whether host and port are right")
@@ -70,7 +69,7 @@ fn plain_transport(failure: &mut Failure) {
         }
         _ => return,
     };
-    failure.own = Some(format!("`{server}` cannot be reached: {why}"));
+    failure.own = Some(format!("`{url}` cannot be reached: {why}"));
     failure.hint.get_or_insert_with(|| hint.to_owned());
 }
 

@@ -178,7 +178,7 @@ fn values_come_from_files_and_flags() {
     assert_snapshot!(env.pintle("template web -f http://127.0.0.1:1/v.yaml"), @r#"
     exit 1
     --- stderr
-    error: `http://127.0.0.1:1` cannot be reached: connection refused
+    error: `http://127.0.0.1:1/v.yaml` cannot be reached: connection refused
 
     hint: see whether the server runs, and whether host and port are right
     "#);

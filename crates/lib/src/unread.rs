@@ -445,6 +445,21 @@ mod tests {
             "podAnnotations.a=b,service.nodePort=1,hidden.key=c,replicaCount=2,image.repository=x,gone=null";
         assert!(warned_of(TEMPLATE, read).is_empty());
         assert!(warned_of("{{ toYaml .Values }}", "nonsense=e").is_empty(), "read as a whole");
+        let indexed = "{{ (index .Values \"x.ini\").server }}";
+        assert!(warned_of(indexed, "x\\.ini.server.root=1").is_empty(), "read by its name");
+        let printed = "{{ with .Values.service }}{{ toYaml . }}{{ end }}";
+        assert!(warned_of(printed, "service.nodePort=1").is_empty(), "printed as the context");
+    }
+
+    #[test]
+    fn searching_a_map_for_other_keys_reads_no_misspelt_one() {
+        let searched = "{{ hasKey .Values.service \"nodePort\" }}{{ .Values.service.port }}";
+        assert_eq!(
+            warned_of(searched, "service.prot=1"),
+            ["no template reads the value `service.prot` (--set); did you mean `service.port`?"]
+        );
+        let with_checksum = "{{ include (print $.Template.BasePath \"/a.yaml\") . }}";
+        assert_eq!(warned_of(with_checksum, "nonsense=1").len(), 1);
         assert!(
             warned_of("{{ tpl .Values.image.tag . }}", "image.tag=v{{ .Values.x }},x=e").is_empty(),
             "evaluated"

@@ -85,8 +85,10 @@ fn bad_flag(failure: &mut Failure, invocation: &Invocation<'_>, flag: &str, reas
     };
     if let Some(found) = reason.split_once("error parsing index: ").map(|(_, found)| found) {
         let index = found.split('"').nth(1).unwrap_or_default();
-        let text = texts.iter().find(|text| text.contains(&format!("[{index}]")));
-        let Some(text) = text else { return };
+        // Numbers that are too large or negative are told in the text.
+        let is_name = index.len() <= MAX_SHOWN && index.chars().any(char::is_alphabetic);
+        let text = texts.iter().find(|text| is_name && text.contains(&format!("[{index}]")));
+        let Some(text) = text.filter(|text| text.len() <= MAX_SHOWN) else { return };
         failure.own = Some(format!("`--{flag} {text}`: `{index}` is not the number of an item of a list"));
         failure.hint = Some(format!(
             "items are counted from 0: `{}`; keys of maps are written with a dot",

@@ -102,8 +102,10 @@ pub(super) fn print_outcomes(invocation: &mut Invocation<'_>, outcomes: &[Outcom
     let issue = if failed > 0 { format!(", {failed} failed") } else { String::new() };
     let CopyStats { copied: blobs, mounted, existing: known, bytes, artifacts, .. } = sum;
     invocation.ui.print(&format!(
-        "{copied} images copied, {there} were there{issue}\n\
-         {blobs} blobs copied ({}), {mounted} mounted, {known} were there; {artifacts} signatures and the like\n",
+        "{} copied, {there} were there{issue}\n\
+         {} copied ({}), {mounted} mounted, {known} were there; {artifacts} signatures and the like\n",
+        counted(usize::try_from(copied).unwrap_or(usize::MAX), "image"),
+        counted(blobs, "blob"),
         size(bytes)
     ))
 }

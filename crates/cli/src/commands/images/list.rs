@@ -113,7 +113,10 @@ fn compare(
         invocation.ui.warn(difference);
     }
     match differences.len() {
-        0 => invocation.ui.print(&format!("{path}: {} images are unchanged\n", now.images.len())),
+        0 => {
+            let are = if now.images.len() == 1 { "is" } else { "are" };
+            invocation.ui.print(&format!("{path}: {} {are} unchanged\n", counted(now.images.len(), "image")))
+        }
         count => Err(Failure::run_time(format!("{path}: {count} differences"))
             .hint(format!("`--lock {path}` updates the file"))),
     }

@@ -7,7 +7,6 @@ use pintle_tree::json;
 
 use crate::failure::{Failure, FailureKind};
 use crate::output::format::Record;
-use crate::output::grid::counted;
 
 /// From this success rate on, missing images are only a warning.
 const WARNING: u64 = 98;
@@ -58,7 +57,7 @@ impl<'r> Report<'r> {
     /// The success rate in per cent.
     pub(super) fn details(&self) -> String {
         if self.total == 0 {
-            return format!("0 of {} in scope", counted(self.all, "image"));
+            return format!("0 of {} images in scope", self.all);
         }
         let moved = self.total - self.failed;
         let rate = moved as f64 * 100.0 / self.total as f64;
