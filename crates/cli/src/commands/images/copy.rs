@@ -124,7 +124,10 @@ fn print_findings(invocation: &mut Invocation<'_>, plan: &CopyPlan) -> Result<()
     let Some((_, first)) = plan.refused.first() else { return Ok(()) };
     let hint = hint(first);
     for (source, error) in &plan.refused {
-        invocation.ui.warn(&format!("{source} cannot be copied: {error}"));
+        let text = error.to_string();
+        // The number of the system's error is for programmers.
+        let text = text.split(" (os error ").next().unwrap_or(&text);
+        invocation.ui.warn(&format!("{source} cannot be copied: {text}"));
     }
     if goes_on {
         return Ok(());
