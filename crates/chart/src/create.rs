@@ -44,7 +44,8 @@ const SCAFFOLD: [(&str, &str); 12] = [
 ];
 
 /// What [`Scaffold::Complete`] has instead of files of [`SCAFFOLD`], and in addition.
-const COMPLETE: [(&str, &str); 8] = [
+const COMPLETE: [(&str, &str); 9] = [
+    ("README.md", include_str!("../scaffold/complete/README.md")),
     ("values.yaml", include_str!("../scaffold/complete/values.yaml")),
     ("values.schema.json", include_str!("../scaffold/complete/values.schema.json")),
     ("ci/autoscaling-values.yaml", include_str!("../scaffold/complete/ci/autoscaling-values.yaml")),
@@ -263,7 +264,11 @@ pub fn save_unpacked(chart: &mut Chart, folder: &Path, times: Times) -> Result<P
     Ok(path)
 }
 
-fn check_name(name: &str) -> Result<()> {
+/// Checks the name of a new chart.
+///
+/// # Errors
+/// When it is too long or has other characters than letters, digits, dots, underscores and dashes.
+pub fn check_name(name: &str) -> Result<()> {
     if name.is_empty() || name.len() > MAX_NAME {
         return Err(Error::message(format!("chart name must be between 1 and {MAX_NAME} characters")));
     }

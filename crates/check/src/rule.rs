@@ -82,6 +82,7 @@ pub static RULES: &[Rule] = &[
     new("hook-annotations", ERROR, "A hook has an unknown event, an event twice, or weights that do not fit; Helm drops it, runs it twice, or ignores the weights.", "Correct the annotation."),
     // Schemas and versions.
     new("schema", ERROR, "An object does not fit the schema of its kind.", "Correct the field."),
+    new("refused-object", ERROR, "An API server refuses an object: a quantity, name, port or combination of fields is not valid.", "Correct the field."),
     new("unknown-field", WARNING, "An object has a field that its kind does not have; the API server drops it.", "Correct the name of the field, or its place."),
     new("missing-schema", ERROR, "There is no schema for a kind.", "Add its CRD to the chart, or give a folder of schemas with --schema-location; --ignore-missing-schemas skips such objects."),
     new("removed-api", ERROR, "A Kubernetes version does not serve this API version any more.", "Use the API version that replaces it."),

@@ -58,4 +58,7 @@ pub trait Catalog: Sync {
     fn definition(&self, name: &str) -> Option<Node>;
     /// Whether the version serves any kind of a group, so that a kind without a definition does not exist in it.
     fn serves_group(&self, group: &str) -> bool;
+    /// What a server refuses about a new object of a built-in kind besides what its schema says: the paths of fields, as
+    /// `spec.ports[0].port`, and messages. A path is empty if it is not known.
+    fn refusals(&self, object: &Node) -> Vec<(String, String)>;
 }

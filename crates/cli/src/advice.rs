@@ -31,6 +31,15 @@ use subject::Subject;
 
 /// Improves a failure of a command.
 pub(crate) fn improve(failure: &mut Failure, invocation: &mut Invocation<'_>) {
+    improve_error(failure, invocation);
+    rendered::text_fields(failure, invocation);
+    if failure.own.is_none() {
+        plain_transport(failure);
+        chart_file::missing_folder(failure, invocation);
+    }
+}
+
+fn improve_error(failure: &mut Failure, invocation: &mut Invocation<'_>) {
     let Some(error) = failure.error.take() else { return names::improve(failure, invocation) };
     match cause(&error) {
         Error::Render(error) => {
@@ -44,6 +53,24 @@ pub(crate) fn improve(failure: &mut Failure, invocation: &mut Invocation<'_>) {
         error => improve_deployment(failure, invocation, error),
     }
     name_chart(failure, invocation);
+}
+
+/// Says in plain words that a server is not reached, instead of Go's.
+fn plain_transport(failure: &mut Failure) {
+    let method =
+        ["Get \"", "Head \"", "Post \"", "Put \""].iter().find_map(|it| failure.text.strip_prefix(it));
+    let Some((url, reason)) = method.and_then(|rest| rest.split_once("\": dial tcp")) else { return };
+    let (why, hint) = match reason {
+        reason if reason.contains("connection refused") => {
+            ("connection refused", "see whether the server runs, and whether host and port are right")
+        }
+        reason if reason.contains("no such host") => {
+            ("no such host", "see whether the name is right, and whether this machine is online")
+        }
+        _ => return,
+    };
+    failure.own = Some(format!("`{url}` cannot be reached: {why}"));
+    failure.hint.get_or_insert_with(|| hint.to_owned());
 }
 
 /// Puts the reference of the chart into commands of a hint.

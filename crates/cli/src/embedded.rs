@@ -15,17 +15,21 @@ use crate::ui::Ui;
 /// The selected embedded cluster; `None` for a real one.
 pub(crate) fn from_flags(flags: &Parsed, environment: &Environment) -> Result<Option<Embedded>, Failure> {
     let word = flags.text_or_setting(names::CLUSTER, environment);
-    match word.as_str() {
-        "" => Ok(None),
-        "embedded" => Ok(Some(Embedded { seed: rand::random(), ..Embedded::default() })),
-        other => match other.strip_prefix("embedded:") {
-            Some(file) if !file.is_empty() => {
-                Ok(Some(Embedded { file: Some(file.into()), seed: rand::random(), ..Embedded::default() }))
-            }
-            _ => Err(Failure::usage(format!("invalid cluster `{other}`"))
-                .hint("use `embedded`, or `embedded:FILE` to keep it in a file")),
-        },
+    match by_name(&word) {
+        None if !word.is_empty() => Err(Failure::usage(format!("invalid cluster `{word}`"))
+            .hint("use `embedded`, or `embedded:FILE` to keep it in a file")),
+        chosen => Ok(chosen),
     }
+}
+
+/// The embedded cluster of a name; `None` for other names.
+pub(crate) fn by_name(name: &str) -> Option<Embedded> {
+    let file = match (name, name.strip_prefix("embedded:")) {
+        ("embedded", _) => None,
+        (_, Some(file)) if !file.is_empty() => Some(file.into()),
+        _ => return None,
+    };
+    Some(Embedded { file, seed: rand::random(), ..Embedded::default() })
 }
 
 /// The cluster for commands that only read. If its file does not exist they get an empty cluster in memory, so that a

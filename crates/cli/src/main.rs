@@ -22,6 +22,7 @@ mod help;
 mod invocation;
 mod kubeconfig;
 mod lease_holder;
+mod lookup_from;
 mod output;
 mod path;
 mod personality;

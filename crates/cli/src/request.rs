@@ -11,8 +11,8 @@ use pintle::release::VersionRef;
 use pintle::render::KubeVersion;
 use pintle::repo::Getter;
 use pintle::{
-    CrdPolicy, DeployOptions, DryRun, HookLogs, LookupObjects, Method, MethodChoice, RecordObjects,
-    ValuesLayer, WaitStrategy,
+    CrdPolicy, DeployOptions, DryRun, HookLogs, Method, MethodChoice, RecordObjects, ValuesLayer,
+    WaitStrategy,
 };
 use pintle_tree::number::{IntError, parse_int};
 use pintle_tree::quote::quote;
@@ -91,17 +91,6 @@ pub(crate) fn values(invocation: &Invocation<'_>) -> Result<Vec<ValuesLayer>, Fa
 /// How many files of a directory are read.
 const MAX_FILES: usize = 10_000;
 
-/// The objects of `--lookup-from`.
-///
-/// # Errors
-///
-/// Files that cannot be read or are not manifests.
-pub(crate) fn lookup_objects(invocation: &Invocation<'_>) -> Result<LookupObjects, Failure> {
-    let manifests = manifests(invocation, names::LOOKUP_FROM)?;
-    LookupObjects::read(manifests.iter().map(|manifest| manifest.text.as_slice()))
-        .map_err(|error| Failure::usage(format!("--lookup-from: {error}")))
-}
-
 /// The manifests that a flag names: files, directories, and `-` for standard input.
 ///
 /// # Errors
@@ -113,27 +102,37 @@ pub(crate) fn manifests(
 ) -> Result<Vec<SourceManifest>, Failure> {
     let mut found = Vec::new();
     for path in invocation.flags.list(flag) {
-        if path == "-" {
-            let text = crate::read::standard_input()
-                .map_err(|error| Failure::usage(format!("cannot read standard input: {}", reason(&error))))?;
-            found.push(SourceManifest { name: "standard input".to_owned(), text });
-            continue;
-        }
-        for file in manifest_files(Path::new(path)) {
-            let text = crate::read::file(&file, crate::read::MAX_STREAM).map_err(|error| {
-                let failure = Failure::usage(format!(
-                    "--{}: cannot read {}: {}",
-                    flag.as_str(),
-                    file.display(),
-                    reason(&error)
-                ));
-                match crate::advice::names::near_file(path) {
-                    Some(near) => failure.hint(format!("did you mean `{near}`?")),
-                    None => failure,
-                }
-            })?;
-            found.push(SourceManifest { name: file.display().to_string(), text });
-        }
+        found.extend(manifests_of(flag, path)?);
+    }
+    Ok(found)
+}
+
+/// The manifests that one value of a flag names.
+///
+/// # Errors
+///
+/// Files that cannot be read.
+pub(crate) fn manifests_of(flag: Name<Vec<String>>, path: &str) -> Result<Vec<SourceManifest>, Failure> {
+    if path == "-" {
+        let text = crate::read::standard_input()
+            .map_err(|error| Failure::usage(format!("cannot read standard input: {}", reason(&error))))?;
+        return Ok(vec![SourceManifest { name: "standard input".to_owned(), text }]);
+    }
+    let mut found = Vec::new();
+    for file in manifest_files(Path::new(path)) {
+        let text = crate::read::file(&file, crate::read::MAX_STREAM).map_err(|error| {
+            let failure = Failure::usage(format!(
+                "--{}: cannot read {}: {}",
+                flag.as_str(),
+                file.display(),
+                reason(&error)
+            ));
+            match crate::advice::names::near_file(path) {
+                Some(near) => failure.hint(format!("did you mean `{near}`?")),
+                None => failure,
+            }
+        })?;
+        found.push(SourceManifest { name: file.display().to_string(), text });
     }
     Ok(found)
 }
@@ -229,9 +228,11 @@ pub(crate) fn kube_version(invocation: &Invocation<'_>) -> Result<Option<KubeVer
     if text.is_empty() {
         return Ok(None);
     }
-    KubeVersion::parse(text)
-        .map(Some)
-        .map_err(|reason| Failure::usage(format!("invalid kube version '{text}': {reason}")))
+    KubeVersion::parse(text).map(Some).map_err(|reason| {
+        Failure::usage(format!("invalid kube version '{text}': {reason}"))
+            .with_pintle_text(format!("`{text}` is not a version of Kubernetes"))
+            .hint("versions are written as `1.34` or `v1.34.2`")
+    })
 }
 
 /// The policy for chart objects that look like release records. Helm allows them.

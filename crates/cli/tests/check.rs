@@ -219,3 +219,66 @@ fn a_server_that_fails_is_not_taken_for_one_without_the_schema() {
     assert!(failing.contains("example.com/good_v1.json") && failing.contains("refused"), "{failing}");
     assert!(!failing.contains("there is no schema"), "{failing}");
 }
+
+#[test]
+fn what_a_server_refuses_is_found_with_the_line_of_the_template() {
+    let env = TestEnv::new();
+    env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
+    env.write("web/values.yaml", "memory: 64MB\nport: 80000\n");
+    env.write(
+        "web/templates/a.yaml",
+        "apiVersion: v1\nkind: Service\nmetadata: {name: Web_1}\nspec:\n  ports:\n    - port: {{ .Values.port }}\n---\n\
+         apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec:\n  accessModes: [ReadWriteOnce]\n  resources:\n    \
+         requests:\n      storage: {{ .Values.memory }}\n",
+    );
+    let shown = env.pintle("check web --rule dangling-service=off");
+    assert!(shown.starts_with("exit 1\n"), "{shown}");
+    for text in [
+        "web/templates/a.yaml:3: error: metadata.name: Invalid value: \"Web_1\"",
+        "web/templates/a.yaml:6: error: spec.ports[0].port: Invalid value: 80000",
+        "web/templates/a.yaml:15: error: spec.resources.requests[storage]: Invalid value: \"64MB\": not a quantity; did you mean \
+         `64Mi` or `64M`? [refused-object]",
+    ] {
+        assert!(shown.contains(text), "{text}: {shown}");
+    }
+    let off = env.pintle("check web --rule refused-object=off --rule dangling-service=off");
+    assert!(off.starts_with("exit 0\n"), "{off}");
+}
+
+#[test]
+fn fix_says_what_it_left_and_why() {
+    let env = TestEnv::new();
+    env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
+    env.write("web/values.yaml", "api: batch/v1beta1\n");
+    let job = |api: &str, name: &str| {
+        format!(
+            "apiVersion: {api}\nkind: CronJob\nmetadata: {{name: {name}}}\nspec:\n  schedule: \"* * * * *\"\n  jobTemplate:\n    spec:\n      \
+             template:\n        spec:\n          restartPolicy: Never\n          containers: [{{name: a, image: 'a:1'}}]\n"
+        )
+    };
+    env.write("web/templates/a.yaml", &job("batch/v1beta1", "a"));
+    env.write("web/templates/b.yaml", &job("{{ .Values.api }}", "b"));
+    let shown = env.pintle("check web --fix");
+    assert!(shown.contains("fixed 1 place in web/templates/a.yaml"), "{shown}");
+    assert!(
+        shown.contains(
+            "left web/templates/b.yaml:1: the template computes the line, or has the text more than once; write `batch/v1` there"
+        ),
+        "{shown}"
+    );
+    assert!(shown.contains("whose fix needs a decision"), "{shown}");
+}
+
+#[test]
+fn reports_have_colors_on_terminals_only() {
+    let env = TestEnv::new();
+    env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
+    env.write("web/templates/a.yaml", "apiVersion: v1\nkind: Nothing\nmetadata: {name: a}\n");
+    for line in ["check web", "lint web", "rehearse web"] {
+        let plain = env.pintle(line);
+        assert!(!plain.contains('\u{1b}'), "{line}: {plain}");
+        let on_terminal = crate::support::terminal::Terminal::start_as(&env, "pintle", line, true);
+        let (_, _, shown) = on_terminal.end();
+        assert!(shown.contains("\u{1b}[1;3") || shown.contains("\u{1b}[36m"), "{line}: {shown}");
+    }
+}

@@ -148,3 +148,245 @@ fn v3_charts_can_only_be_created_and_shown() {
     }
     assert!(env.pintle("template x").contains("hint: `apiVersion: v3` is experimental"));
 }
+
+/// What `kubectl get … -o yaml` prints: a List with what servers add.
+const RUNNING: &str = r#"apiVersion: v1
+kind: List
+metadata: {resourceVersion: ""}
+items:
+- apiVersion: apps/v1
+  kind: Deployment
+  metadata:
+    annotations:
+      deployment.kubernetes.io/revision: "3"
+      kubectl.kubernetes.io/last-applied-configuration: |
+        {"apiVersion":"apps/v1"}
+    creationTimestamp: "2026-01-02T03:04:05Z"
+    generation: 3
+    labels: {app: shop-web}
+    managedFields: [{manager: kubectl}]
+    name: shop-web
+    namespace: shop
+    resourceVersion: "12345"
+    uid: 6f3a
+  spec:
+    replicas: 3
+    selector: {matchLabels: {app: shop-web}}
+    template:
+      metadata: {labels: {app: shop-web}}
+      spec:
+        serviceAccountName: shop-web
+        containers:
+        - name: web
+          image: registry.example.com:5000/shop/web:2.7.1
+          imagePullPolicy: IfNotPresent
+          args: ["--message", "{{ not a template }}"]
+          env:
+          - {name: LOG_LEVEL, value: info}
+          - {name: TOKEN, valueFrom: {secretKeyRef: {name: shop-token, key: token, optional: true}}}
+          ports: [{containerPort: 8080, name: http}]
+          resources: {requests: {cpu: 100m, memory: 64Mi}}
+  status: {replicas: 3}
+- apiVersion: v1
+  kind: Service
+  metadata: {name: shop-web, namespace: shop}
+  spec:
+    clusterIP: 10.96.1.2
+    clusterIPs: [10.96.1.2]
+    ports: [{name: http, port: 80, targetPort: http}]
+    selector: {app: shop-web}
+    type: ClusterIP
+  status: {loadBalancer: {}}
+- apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: shop-settings, namespace: shop}
+  data:
+    color: red
+    page.html: |
+      <p>{{ .Values.no }}</p>
+      <p>second line</p>
+- apiVersion: v1
+  kind: ServiceAccount
+  metadata: {name: shop-web, namespace: shop}
+- apiVersion: rbac.authorization.k8s.io/v1
+  kind: RoleBinding
+  metadata: {name: shop-web, namespace: shop}
+  roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}
+  subjects: [{kind: ServiceAccount, name: shop-web, namespace: shop}]
+- apiVersion: autoscaling/v2
+  kind: HorizontalPodAutoscaler
+  metadata: {name: shop-web, namespace: shop}
+  spec: {maxReplicas: 5, minReplicas: 2, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: shop-web}}
+- apiVersion: v1
+  kind: PersistentVolumeClaim
+  metadata: {name: data, namespace: shop}
+  spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 8Gi}}}
+- apiVersion: apiextensions.k8s.io/v1
+  kind: CustomResourceDefinition
+  metadata: {name: carts.shop.example.com}
+  spec:
+    group: shop.example.com
+    names: {kind: Cart, plural: carts, singular: cart, listKind: CartList}
+    scope: Namespaced
+    versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+- apiVersion: v1
+  kind: Namespace
+  metadata: {name: shop}
+"#;
+
+#[test]
+fn a_new_chart_passes_its_own_checks_without_a_warning() {
+    let env = TestEnv::new();
+    assert_snapshot!(env.pintle("create web"), @"
+    exit 0
+    --- stdout
+    Creating web
+    --- stderr
+    next: `pintle template ./web` renders it, `pintle check ./web` and `pintle unittest ./web` check it, and
+          `pintle install demo ./web --cluster embedded` tries it without a cluster
+    ");
+    let again = env.pintle("create web");
+    assert!(again.starts_with("exit 2\n") && again.contains("--force"), "{again}");
+    assert!(env.pintle("create web --force").starts_with("exit 0\n"));
+    for line in [
+        "check web",
+        "lint web",
+        "unittest web",
+        "rehearse web",
+        "docs web --check",
+        "schema derive web --check",
+        "template web",
+        "template web -f web/ci/ingress-values.yaml",
+        "template web -f web/ci/autoscaling-values.yaml",
+    ] {
+        let shown = env.pintle(line);
+        assert!(shown.starts_with("exit 0\n"), "{line}: {shown}");
+        for word in ["warning", "WARNING", "warn:"] {
+            assert!(!shown.replace("0 warnings", "").contains(word), "{line}: {shown}");
+        }
+    }
+}
+
+#[test]
+fn a_chart_of_manifests_renders_to_the_same_objects() {
+    let env = TestEnv::new();
+    env.write("running.yaml", RUNNING);
+    assert_snapshot!(env.pintle("create shop --from running.yaml"), @"
+    exit 0
+    --- stdout
+    Created shop from 7 objects and 1 CRD, with 13 values; its templates render to the same objects
+    --- stderr
+    note: Namespace shop is left out: `--create-namespace` of install makes it
+    ");
+    let values = std::fs::read_to_string(env.path().join("shop/values.yaml")).unwrap();
+    assert_snapshot!(values, @"
+    # The settings of shop and their defaults.
+
+    # -- PersistentVolumeClaim data
+    data:
+      storage:
+        size: 8Gi
+
+    # -- ConfigMap shop-settings
+    shopSettings:
+      config:
+        color: red
+
+    # -- Deployment shop-web, Service shop-web, HorizontalPodAutoscaler shop-web
+    shopWeb:
+      args:
+      - --message
+      - '{{ not a template }}'
+      autoscaling:
+        maxReplicas: 5
+        minReplicas: 2
+      env:
+        LOG_LEVEL: info
+      image:
+        repository: registry.example.com:5000/shop/web
+        tag: 2.7.1
+      pullPolicy: IfNotPresent
+      replicas: 3
+      resources:
+        requests:
+          cpu: 100m
+          memory: 64Mi
+      service:
+        port: 80
+        type: ClusterIP
+    ");
+    let rendered = env.pintle("template demo shop -n elsewhere --set shopWeb.replicas=1");
+    assert!(rendered.starts_with("exit 0\n"), "{rendered}");
+    for text in [
+        "image: \"registry.example.com:5000/shop/web:2.7.1\"",
+        "replicas: 1",
+        "{{ not a template }}",
+        "<p>{{ .Values.no }}</p>",
+        "namespace: elsewhere",
+    ] {
+        assert!(rendered.contains(text), "{text}: {rendered}");
+    }
+    for text in
+        ["resourceVersion", "10.96.1.2", "last-applied", "status:", "creationTimestamp", "namespace: shop\n"]
+    {
+        assert!(!rendered.contains(text), "{text}: {rendered}");
+    }
+    assert!(env.path().join("shop/crds/carts.shop.example.com.yaml").exists());
+    for line in ["lint shop", "template shop", "schema derive shop --check", "rehearse shop"] {
+        let shown = env.pintle(line);
+        assert!(shown.starts_with("exit 0\n"), "{line}: {shown}");
+    }
+}
+
+#[test]
+fn manifests_that_no_chart_can_be_made_of_are_refused() {
+    let env = TestEnv::new();
+    let twice = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
+    for (text, reason) in [
+        ("", "the manifests have no objects"),
+        ("a: [", "bad.yaml"),
+        ("apiVersion: v1\nkind: ConfigMap\n", "an object has no kind or no name"),
+        (&format!("{twice}---\n{twice}"), "ConfigMap a is there twice"),
+    ] {
+        env.write("bad.yaml", text);
+        let shown = env.pintle("create web --from bad.yaml");
+        assert!(shown.starts_with("exit 2\n") && shown.contains(reason), "{text}: {shown}");
+        assert!(!env.path().join("web").exists(), "{text}");
+    }
+    let name = env.pintle("create 'a b' --from bad.yaml");
+    assert!(name.contains("chart name must match"), "{name}");
+    let missing = env.pintle("create web --from bda.yaml");
+    assert!(missing.contains("did you mean `bad.yaml`?"), "{missing}");
+}
+
+#[test]
+fn hostile_names_stay_in_the_chart_and_end() {
+    let env = TestEnv::new();
+    // Names that are paths, that look like what stands for a value, that break comments, and that are keys of others.
+    let objects: Vec<String> = [
+        ("ConfigMap", "../../escape", "data: {a: b}"),
+        ("../../../Kind", "x", "spec: {a: b}"),
+        ("Deployment", "value-hole0x", "spec: {replicas: 2, template: {spec: {containers: [{name: value-hole1x, image: a:b}]}}}"),
+        ("ConfigMap", "global", "data: {a: valueHole0x, b: \"{{ fail \\\"x\\\" }}\", c: \"{{- end }}\"}"),
+        ("ConfigMap", "line\\nimage: other", "data: {a: b}"),
+        ("Service", "1st", "spec: {type: ClusterIP, ports: [{port: 80}, {name: a, port: 90071992547409931}]}"),
+        ("StatefulSet", "same", "spec: {replicas: 1, template: {spec: {containers: [{name: a-b, image: x:1}, {name: aB, image: y:2}]}}}"),
+    ]
+    .iter()
+    .map(|(kind, name, rest)| format!("apiVersion: v1\nkind: \"{kind}\"\nmetadata: {{name: \"{name}\"}}\n{rest}\n"))
+    .collect();
+    env.write("hostile.yaml", &objects.join("---\n"));
+    let made = env.pintle("create inner/web --from hostile.yaml");
+    assert!(made.contains("no such file or directory"), "{made}");
+    std::fs::create_dir(env.path().join("inner")).unwrap();
+    let made = env.pintle("create inner/web --from hostile.yaml");
+    assert!(made.starts_with("exit 0\n"), "{made}");
+    let rendered = env.pintle("template inner/web");
+    assert!(rendered.starts_with("exit 0\n") && !rendered.contains("no template reads"), "{rendered}");
+    let outside: Vec<_> = std::fs::read_dir(env.path().join("inner")).unwrap().collect();
+    assert_eq!(outside.len(), 1);
+    assert!(env.path().join("inner/web/templates/-..-..-escape-configmap.yaml").exists());
+    assert!(!env.path().join("escape-configmap.yaml").exists());
+    let values = std::fs::read_to_string(env.path().join("inner/web/values.yaml")).unwrap();
+    assert!(!values.contains("\nimage: other") && values.contains("nglobal:"), "{values}");
+}

@@ -48,7 +48,7 @@ fn images_cross_the_air_gap_and_are_where_overrides_point() {
     let env = TestEnv::new();
     let digest = set(&env);
     let printed = env.pintle(&format!("images copy oci:set {}/mirror", here.host));
-    assert!(printed.contains("1 images copied, 0 were there"), "{printed}");
+    assert!(printed.contains("1 image copied, 0 were there"), "{printed}");
     assert!(printed.contains("1 signatures"), "{printed}");
     chart(&env, &here.host);
     let printed = env.pintle("images copy ./web oci:gap -q");
@@ -75,7 +75,7 @@ fn a_dry_run_shows_the_plan_and_copies_nothing() {
     set(&env);
     let printed = env.pintle("images copy oci:set oci:gap --dry-run");
     assert!(printed.contains("oci:set:docker.io/team/web:1.2"), "{printed}");
-    assert!(printed.contains("1 images, at most 200.") && printed.contains("to copy"), "{printed}");
+    assert!(printed.contains("1 image, at most 200.") && printed.contains("to copy"), "{printed}");
     assert!(!env.path().join("gap").exists());
     let printed = env.pintle("images copy oci:set oci:gap --dry-run -o json --signatures=false");
     assert!(printed.contains(r#""state":"new""#) && printed.contains(r#""signatures":0"#), "{printed}");
@@ -97,19 +97,19 @@ fn lists_and_locks_name_images() {
     let name = fake.name("dockerio/team/web:1.2");
     env.write("list.txt", &format!("# ours\n\n{name} # the web\n"));
     let printed = env.pintle("images copy --from-list list.txt oci:one");
-    assert!(printed.contains("1 images copied"), "{printed}");
+    assert!(printed.contains("1 image copied"), "{printed}");
     let lock = format!(
         "apiVersion: v0\nkind: ImagesLock\nimages:\n- image: {name}\n  digest: {digest}\n  digests: []\n"
     );
     env.write("Images.lock", &lock);
-    assert!(env.pintle("images copy --from-list Images.lock oci:two").contains("1 images copied"));
+    assert!(env.pintle("images copy --from-list Images.lock oci:two").contains("1 image copied"));
     assert_eq!(open(&env.path().join("two")).images().unwrap(), [format!("{name}@{digest}")]);
     // Content that differs from the lock counts as missing.
     let other = format!("sha256:{}", "0".repeat(64));
     env.write("Images.lock", &lock.replace(&digest, &other));
     let printed = env.pintle("images copy --from-list Images.lock oci:three");
     assert!(printed.starts_with("exit 1\n") && printed.contains("no such image"), "{printed}");
-    assert!(printed.contains("1 of 1 images cannot be copied, so nothing was copied"), "{printed}");
+    assert!(printed.contains("1 of 1 image cannot be copied, so nothing was copied"), "{printed}");
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn tags_are_not_moved_by_accident() {
         "images copy {}/dockerio/team/web:1.2 {}/none:1 oci:gap --keep-going",
         fake.host, fake.host
     ));
-    assert!(printed.starts_with("exit 1\n") && printed.contains("1 images copied"), "{printed}");
+    assert!(printed.starts_with("exit 1\n") && printed.contains("1 image copied"), "{printed}");
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn registries_with_private_certificates_are_trusted_with_a_ca_file() {
     // The server's certificate is signed by the same CA, so it works as a client certificate.
     let ours = "--cert-file server.pem --key-file server.key";
     let printed = copy(&format!("--ca-file ca.pem {ours}"));
-    assert!(printed.starts_with("exit 0\n") && printed.contains("1 images copied"), "{printed}");
+    assert!(printed.starts_with("exit 0\n") && printed.contains("1 image copied"), "{printed}");
     let printed = copy(&format!("--insecure-skip-tls-verify {ours}"));
     assert!(printed.starts_with("exit 0\n") && printed.contains("1 were there"), "{printed}");
     for flags in ["--dest-insecure-skip-tls-verify", ours] {
@@ -342,11 +342,11 @@ fn source_and_destination_have_separate_credentials() {
         "images copy oci:set {} --dest-creds anna:secret --dest-plain-http --jobs 2 --idle-timeout 10m",
         here.host
     ));
-    assert!(printed.starts_with("exit 0\n") && printed.contains("1 images copied"), "{printed}");
+    assert!(printed.starts_with("exit 0\n") && printed.contains("1 image copied"), "{printed}");
     let image = format!("{}/dockerio/team/web:1.2", here.host);
     let both = "--src-creds anna:secret --src-plain-http --dest-creds bob:secret";
     let printed = env.pintle(&format!("images copy {image} {} --plain-http {both}", there.host));
-    assert!(printed.starts_with("exit 0\n") && printed.contains("1 images copied"), "{printed}");
+    assert!(printed.starts_with("exit 0\n") && printed.contains("1 image copied"), "{printed}");
     let swapped = "--src-creds bob:secret --dest-creds anna:secret --retries 0";
     let printed = env.pintle(&format!("images copy {image} {} {swapped}", there.host));
     assert!(printed.starts_with("exit 1\n") && !printed.contains("secret"), "{printed}");
@@ -392,7 +392,7 @@ fn charts_and_releases_are_sources() {
     assert!(env.pintle(&format!("images copy oci:set {}/mirror", fake.host)).starts_with("exit 0\n"));
     chart(&env, &fake.host);
     let printed = env.pintle("images copy --from-chart ./web oci:one");
-    assert!(printed.starts_with("exit 0\n") && printed.contains("1 images copied"), "{printed}");
+    assert!(printed.starts_with("exit 0\n") && printed.contains("1 image copied"), "{printed}");
     // The template is a pod whose image is the value.
     let release = format!(
         "- name: web\n  namespace: team\n  version: 1\n  info: {{status: deployed}}\n  chart:\n    \
@@ -404,5 +404,5 @@ fn charts_and_releases_are_sources() {
     env.write("releases.yaml", &release);
     let variables = [("HELM_DRIVER", "memory"), ("HELM_MEMORY_DRIVER_DATA", "releases.yaml")];
     let printed = env.called("pintle", "images copy --from-release web -n team oci:two", &variables);
-    assert!(printed.starts_with("exit 0\n") && printed.contains("1 images copied"), "{printed}");
+    assert!(printed.starts_with("exit 0\n") && printed.contains("1 image copied"), "{printed}");
 }

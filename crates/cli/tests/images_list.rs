@@ -123,11 +123,11 @@ fn a_lock_detects_moved_tags() {
     let env = chart(&fake.name(""));
     let only = format!("--from-registry {}", fake.host);
     let printed = env.pintle(&format!("images list ./web --lock Images.lock {only}"));
-    assert!(printed.contains("Images.lock: 1 images"), "{printed}");
+    assert!(printed.contains("Images.lock: 1 image\n"), "{printed}");
     let lock = std::fs::read_to_string(env.path().join("Images.lock")).unwrap();
     assert!(lock.contains("kind: ImagesLock") && lock.contains("arch: linux/arm64"), "{lock}");
     let printed = env.pintle(&format!("images list ./web --verify Images.lock {only}"));
-    assert!(printed.contains("Images.lock: 1 images are unchanged"), "{printed}");
+    assert!(printed.contains("Images.lock: 1 image is unchanged"), "{printed}");
     let after = index(7);
     put(&fake, "1.27", &after);
     let printed = env.pintle(&format!("images list ./web --verify Images.lock {only}"));

@@ -178,7 +178,9 @@ fn values_come_from_files_and_flags() {
     assert_snapshot!(env.pintle("template web -f http://127.0.0.1:1/v.yaml"), @r#"
     exit 1
     --- stderr
-    error: Get "http://127.0.0.1:1/v.yaml": dial tcp 127.0.0.1:1: connect: connection refused
+    error: `http://127.0.0.1:1/v.yaml` cannot be reached: connection refused
+
+    hint: see whether the server runs, and whether host and port are right
     "#);
     assert_snapshot!(env.pintle("template web --set greeting"), @"
     exit 2
@@ -509,4 +511,68 @@ fn lookup_finds_objects_of_files_without_a_cluster() {
     assert!(env.pintle("template web").contains("found: none"));
     let missing = env.pintle("template web --lookup-from objcts");
     assert!(missing.contains("did you mean `objects`?"), "{missing}");
+}
+
+/// A chart that fails without the ConfigMap `settings`.
+fn chart_that_looks_up(env: &TestEnv) {
+    env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
+    env.write("web/values.yaml", "{}\n");
+    env.write(
+        "web/templates/a.yaml",
+        "{{- $found := lookup \"v1\" \"ConfigMap\" \"shop\" \"settings\" }}\n{{- if not $found }}{{ fail \"no settings\" }}{{ end }}\n\
+         apiVersion: v1\nkind: ConfigMap\nmetadata: {name: copy}\ndata: {color: {{ $found.data.color }}}\n",
+    );
+    env.write(
+        "web/tests/a_test.yaml",
+        "suite: a\ntemplates: [a.yaml]\ntests:\n- it: copies\n  asserts: [{equal: {path: data.color, value: red}}]\n",
+    );
+    env.write(
+        "settings.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: shop}\ndata: {color: red}\n",
+    );
+}
+
+#[test]
+fn charts_are_checked_with_the_objects_that_they_look_up() {
+    let env = TestEnv::new();
+    chart_that_looks_up(&env);
+    // A cluster that has the object, too.
+    env.write("given/Chart.yaml", "apiVersion: v2\nname: given\nversion: 1.0.0\n");
+    env.write("given/templates/a.yaml", &std::fs::read_to_string(env.path().join("settings.yaml")).unwrap());
+    let made = env.pintle("install given given -n shop --create-namespace --cluster embedded:state.db");
+    assert!(made.starts_with("exit 0\n"), "{made}");
+    for command in ["template web", "lint web", "check web", "unittest web"] {
+        let without = env.pintle(command);
+        // `fail` is no error for lint, but the missing value is.
+        assert!(!without.starts_with("exit 0\n"), "{command}: {without}");
+        for source in ["settings.yaml", "embedded:state.db"] {
+            let line = format!("{command} --lookup-from {source}");
+            let shown = env.pintle(&line);
+            assert!(shown.starts_with("exit 0\n"), "{line}: {shown}");
+        }
+    }
+    let nowhere = env.pintle("check web --lookup-from embedded:nowhere.db");
+    assert!(
+        nowhere.starts_with("exit 2\n") && nowhere.contains("there is no cluster in `nowhere.db`"),
+        "{nowhere}"
+    );
+    assert!(!env.path().join("nowhere.db").exists());
+}
+
+#[test]
+fn with_the_embedded_cluster_lookup_finds_what_the_chart_renders() {
+    let env = TestEnv::new();
+    env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
+    env.write(
+        "web/templates/a.yaml",
+        "{{- $old := lookup \"v1\" \"Secret\" .Release.Namespace \"key\" }}\napiVersion: v1\nkind: Secret\nmetadata:\n  name: key\n  \
+         labels: {kept: {{ if $old }}\"yes\"{{ else }}\"no\"{{ end }}}\n\
+         {{- if $old }}\ndata:\n  key: {{ $old.data.key }}\n{{- else }}\nstringData:\n  key: first\n{{- end }}\n",
+    );
+    assert!(env.pintle("template web").contains("kept: \"no\""));
+    let seeded = env.pintle("template web --cluster embedded");
+    assert!(seeded.contains("kept: \"yes\"") && seeded.contains("key: Zmlyc3Q="), "{seeded}");
+    // The variable is for commands that need a cluster.
+    let by_variable = env.called("pintle", "template web", &[("PINTLE_CLUSTER", "embedded")]);
+    assert!(by_variable.contains("kept: \"no\""), "{by_variable}");
 }

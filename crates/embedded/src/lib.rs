@@ -45,6 +45,6 @@ mod status;
 pub mod store;
 pub mod validation;
 
-pub use api::{Api, Body, Clock, FieldValidation, Options, SystemClock};
+pub use api::{Api, Body, Clock, FieldValidation, Options, SystemClock, validate_new_object};
 pub use controllers::Pace;
 pub use status::{Status, StatusCause, StatusDetails};

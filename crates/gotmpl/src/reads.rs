@@ -157,8 +157,8 @@ mod tests {
     fn reads(source: &str) -> Vec<String> {
         let mut functions = Functions::new();
         for name in [
-            "get", "hasKey", "dig", "dict", "list", "default", "merge", "set", "include", "tpl", "keys",
-            "quote",
+            "print", "printf", "get", "hasKey", "dig", "dict", "list", "default", "merge", "set", "include",
+            "tpl", "keys", "quote",
         ] {
             functions.add(function(name));
         }
@@ -220,6 +220,9 @@ mod tests {
             ["a", "i.b", "z"]
         );
         assert_eq!(reads(&format!(r#"{partial}{{{{ template "q" .x }}}}"#)), ["x.z"]);
+        // A rendered file reads what it reads by itself; with another context, anything of that.
+        assert_eq!(reads(r#"{{ include (print $.Template.BasePath "/a.yaml") . }}{{ .a }}"#), ["a"]);
+        assert_eq!(reads(r#"{{ include (print $.Template.BasePath "/a.yaml") .x }}"#), ["x"]);
         // A name that is computed may be any template.
         assert_eq!(reads(&format!(r#"{partial}{{{{ include (printf "%s" "q") .x }}}}"#)), ["x"]);
     }

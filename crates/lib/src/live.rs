@@ -110,6 +110,29 @@ impl Lookup for LiveLookup {
     }
 }
 
+/// Answers `lookup` from a cluster that a chart is not rendered for, with the same rights of charts.
+pub(crate) struct GuardedLookup(LiveLookup);
+
+impl GuardedLookup {
+    pub(crate) fn new(cluster: Cluster, handle: Handle, release: &Release, network: bool) -> Self {
+        let guard =
+            SecretAccess { release: release.name.clone(), namespace: release.namespace.clone(), network };
+        GuardedLookup(LiveLookup { cluster, handle, guard, misses: Misses::default() })
+    }
+}
+
+impl Lookup for GuardedLookup {
+    fn lookup(
+        &self,
+        api_version: &str,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+    ) -> std::result::Result<Map<Node>, String> {
+        self.0.lookup(api_version, kind, namespace, name)
+    }
+}
+
 /// Returns the release, capabilities and lookup that a chart is rendered with. With `misses`, `lookup` asks the cluster;
 /// otherwise it finds nothing.
 fn target(

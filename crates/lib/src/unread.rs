@@ -106,39 +106,77 @@ impl<'c> Texts<'c> {
     /// Whether some template seems to read the value at a path, or a map around it as a whole.
     fn mention(&self, path: &[Str]) -> bool {
         let names: Vec<String> = path.iter().map(ToString::to_string).collect();
-        if names.len() > 1 && self.any(&format!(".{}", names[names.len() - 1]), &|_, after| !is_name(after)) {
+        let ends = |_: &[u8], after: &[u8]| !is_name(first(after));
+        if names.len() > 1 && self.any(&format!(".{}", names[names.len() - 1]), &ends) {
+            return true;
+        }
+        // As in `index .Values "grafana.ini"`.
+        let (last, around) =
+            names.split_last().map_or(("", &[][..]), |(last, around)| (last.as_str(), around));
+        let quoted = around.iter().map(String::as_str).filter(|name| !is_identifier(name)).chain([last]);
+        if quoted.into_iter().any(|name| self.any(&format!("\"{name}\""), &|_, _| true)) {
             return true;
         }
         // In a subchart the path begins later.
         (0..names.len()).any(|start| {
             let whole = format!("Values.{}", names[start..].join("."));
-            self.any(&whole, &|_, after| !is_name(after))
+            self.any(&whole, &ends)
                 || (start + 1..names.len()).any(|end| {
                     let around = format!("Values.{}", names[start..end].join("."));
-                    self.any(&around, &|before, after| !is_name(after) && after != b'.' && !is_test(before))
+                    self.any(&around, &|before, after| {
+                        let next = first(after);
+                        !is_name(next) && next != b'.' && (!is_test(before) || prints_context(before, after))
+                    })
                 })
         })
     }
 
-    fn any(&self, word: &str, is_meant: &dyn Fn(&[u8], u8) -> bool) -> bool {
+    fn any(&self, word: &str, is_meant: &dyn Fn(&[u8], &[u8]) -> bool) -> bool {
         let finder = memmem::Finder::new(word);
-        self.0.iter().any(|text| {
-            finder
-                .find_iter(text)
-                .any(|at| is_meant(&text[..at], text.get(at + word.len()).copied().unwrap_or(b' ')))
-        })
+        self.0
+            .iter()
+            .any(|text| finder.find_iter(text).any(|at| is_meant(&text[..at], &text[at + word.len()..])))
     }
+}
+
+fn first(text: &[u8]) -> u8 {
+    text.first().copied().unwrap_or(b' ')
+}
+
+fn is_identifier(name: &str) -> bool {
+    name.bytes().all(is_name)
+}
+
+/// How far the body of a `with` is searched for what prints its context.
+const BODY: usize = 400;
+
+/// Whether what is made the context seems to be printed as a whole: `{{ with .Values.a }}{{ toYaml . }}`.
+fn prints_context(before: &[u8], after: &[u8]) -> bool {
+    let is_context = word_before(before) == b"with";
+    let body = &after[..after.len().min(BODY)];
+    is_context
+        && [&b"toYaml ."[..], b"tpl .", b"{{ . ", b"{{. ", b" . |", b"range "]
+            .iter()
+            .any(|word| memmem::find(body, word).is_some())
 }
 
 fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// Whether what follows is only tested, or made the context: `if .Values.a`, `with .Values.a`.
+/// Whether what follows is only tested, made the context, or searched for one key: `if .Values.a`, `with .Values.a`,
+/// `hasKey .Values.a "b"`.
 fn is_test(before: &[u8]) -> bool {
-    let before = before.strip_suffix(b".").or(before.strip_suffix(b"$.")).unwrap_or(before).trim_ascii_end();
+    const TESTS: [&[u8]; 9] = [b"if", b"with", b"and", b"or", b"not", b"hasKey", b"get", b"index", b"empty"];
+    TESTS.contains(&word_before(before))
+}
+
+/// The word before a path, of which `.` or `$.` may be the beginning.
+fn word_before(before: &[u8]) -> &[u8] {
+    let before = before.strip_suffix(b".").unwrap_or(before);
+    let before = before.strip_suffix(b"$").unwrap_or(before).trim_ascii_end();
     let start = before.iter().rposition(|byte| !byte.is_ascii_alphanumeric()).map_or(0, |at| at + 1);
-    matches!(&before[start..], b"if" | b"with" | b"and" | b"or" | b"not")
+    &before[start..]
 }
 
 /// Whether a text of the values has actions of templates.
@@ -407,6 +445,21 @@ mod tests {
             "podAnnotations.a=b,service.nodePort=1,hidden.key=c,replicaCount=2,image.repository=x,gone=null";
         assert!(warned_of(TEMPLATE, read).is_empty());
         assert!(warned_of("{{ toYaml .Values }}", "nonsense=e").is_empty(), "read as a whole");
+        let indexed = "{{ (index .Values \"x.ini\").server }}";
+        assert!(warned_of(indexed, "x\\.ini.server.root=1").is_empty(), "read by its name");
+        let printed = "{{ with .Values.service }}{{ toYaml . }}{{ end }}";
+        assert!(warned_of(printed, "service.nodePort=1").is_empty(), "printed as the context");
+    }
+
+    #[test]
+    fn searching_a_map_for_other_keys_reads_no_misspelt_one() {
+        let searched = "{{ hasKey .Values.service \"nodePort\" }}{{ .Values.service.port }}";
+        assert_eq!(
+            warned_of(searched, "service.prot=1"),
+            ["no template reads the value `service.prot` (--set); did you mean `service.port`?"]
+        );
+        let with_checksum = "{{ include (print $.Template.BasePath \"/a.yaml\") . }}";
+        assert_eq!(warned_of(with_checksum, "nonsense=1").len(), 1);
         assert!(
             warned_of("{{ tpl .Values.image.tag . }}", "image.tag=v{{ .Values.x }},x=e").is_empty(),
             "evaluated"

@@ -11,6 +11,7 @@ use pintle_tree::{LogLine, Map, Node};
 use crate::assertion::{Assertion, Subject};
 use crate::check::Comparer;
 use crate::lifecycle::{Expectations, PrepareRequest, PreparedChart, RehearsalRequest};
+use crate::lookup::First;
 use crate::runner::{Versions, Worker};
 use crate::snapshot::Cache;
 use crate::suite::{Job, Suite};
@@ -108,7 +109,7 @@ fn run_in(
         checked.extend(expected.rehearse(|settings| {
             worker.host.rehearse(&RehearsalRequest {
                 values: &values,
-                target: &target(job, versions),
+                target: &target(worker, job, versions),
                 permissions: expected.permissions(),
                 suite_file: &suite.file,
                 settings,
@@ -221,7 +222,7 @@ fn prepare(
     let prepared = worker.host.prepare(&PrepareRequest {
         chart: &chart,
         values,
-        target: &target(job, versions),
+        target: &target(worker, job, versions),
         permissions: expected.permissions(),
         options: worker.options,
     });
@@ -266,7 +267,7 @@ fn render_templates(
     let templates = selection.templates(&chart, worker.templates);
     let chart =
         if job.settings.chart.is_empty() { chart } else { Arc::new(with_metadata((*chart).clone(), job)) };
-    let target = target(job, versions);
+    let target = target(worker, job, versions);
     let rendered =
         templates.map(|templates| templates.of(&chart)).and_then(|templates| match &worker.trace {
             Some(trace) => templates.render_traced(&values, &target, &mut trace.borrow_mut()),
@@ -365,7 +366,7 @@ fn with_metadata(mut chart: Chart, job: &Job) -> Chart {
     chart
 }
 
-fn target(job: &Job, versions: &Versions) -> Target {
+fn target(worker: &Worker<'_>, job: &Job, versions: &Versions) -> Target {
     let or = |text: &str, default: &str| if text.is_empty() { default.to_owned() } else { text.to_owned() };
     let release = pintle_render::Release {
         name: or(&job.settings.release.name, RELEASE_NAME),
@@ -384,9 +385,14 @@ fn target(job: &Job, versions: &Versions) -> Target {
         api_versions: job.capabilities.api_versions.iter().flatten().cloned().collect(),
         helm_version: versions.helm.clone(),
     };
+    let others = worker.host.lookup(&release);
     let mut target = Target::offline(release, capabilities);
-    if !job.settings.provider.objects.is_empty() {
-        target.lookup = Arc::new(job.settings.provider.clone());
+    let provider = &job.settings.provider;
+    match (provider.objects.is_empty(), others) {
+        (true, None) => {}
+        (true, Some(others)) => target.lookup = others,
+        (false, None) => target.lookup = Arc::new(provider.clone()),
+        (false, Some(others)) => target.lookup = Arc::new(First(provider.clone(), others)),
     }
     target
 }

@@ -1,6 +1,7 @@
 //! `lookup` on the objects of a suite.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use pintle_render::Lookup;
 use pintle_tree::{Map, Node};
@@ -53,6 +54,25 @@ impl Lookup for Provider {
         let mut of_name = of_kind
             .filter(|object| metadata(object, "name") == name && metadata(object, "namespace") == namespace);
         Ok(of_name.next().cloned().unwrap_or_default())
+    }
+}
+
+/// The objects of a suite, and others for what it does not have.
+pub(crate) struct First(pub(crate) Provider, pub(crate) Arc<dyn Lookup + Send + Sync>);
+
+impl Lookup for First {
+    fn lookup(
+        &self,
+        api_version: &str,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Map<Node>, String> {
+        if !self.0.scheme.contains_key(&format!("{api_version}/{kind}")) {
+            return self.1.lookup(api_version, kind, namespace, name);
+        }
+        let found = self.0.lookup(api_version, kind, namespace, name)?;
+        if found.is_empty() { self.1.lookup(api_version, kind, namespace, name) } else { Ok(found) }
     }
 }
 

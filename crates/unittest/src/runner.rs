@@ -3,14 +3,14 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use pintle_chart::Chart;
 use pintle_render::trace::Trace;
-use pintle_render::{HELM_VERSION, Release, Target, TemplateCache};
+use pintle_render::{HELM_VERSION, Lookup, Release, Target, TemplateCache};
 use pintle_tree::{Map, Node};
 use pintle_values::schema::{ParsedSchemas, SchemaCache};
 use pintle_values::{DependencyCache, NullRules};
@@ -42,6 +42,10 @@ pub trait Host: Sync {
     /// # Errors
     /// When it cannot be run, or fails.
     fn post_render(&self, post_renderer: &PostRenderer, text: &[u8]) -> Result<Vec<u8>, String>;
+    /// What `lookup` finds besides the objects of a suite.
+    fn lookup(&self, _release: &Release) -> Option<Arc<dyn Lookup + Send + Sync>> {
+        None
+    }
     /// Receives what a test rendered.
     ///
     /// # Errors

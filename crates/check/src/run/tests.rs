@@ -28,6 +28,14 @@ impl Catalog for Small {
         json::read(text).ok()
     }
 
+    fn refusals(&self, object: &Node) -> Vec<(String, String)> {
+        let size = object.get("data").and_then(|data| data.get("size")).and_then(Node::as_str);
+        (size == Some("64MB"))
+            .then(|| ("data[size]".to_owned(), "not a quantity".to_owned()))
+            .into_iter()
+            .collect()
+    }
+
     fn serves_group(&self, group: &str) -> bool {
         group.is_empty()
     }
@@ -160,4 +168,15 @@ fn a_document_with_a_key_twice_is_one_error_in_strict_mode() {
     let twice = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {}\ndata: {}\n";
     assert_eq!((verdicts(twice, false).as_str(), verdicts(twice, true).as_str()), ("a:Valid", "a:Error"));
     assert_eq!(verdicts("a: 1\na: 2\n", true), ":Error");
+}
+
+#[test]
+fn what_a_server_refuses_is_found_at_its_line_and_changes_no_verdict() {
+    let text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  other: 1\n  size: 64MB\n";
+    let report = report_of(&[text.to_owned()], true, false);
+    let refused: Vec<_> = report.findings.iter().filter(|it| it.rule.name == "refused-object").collect();
+    assert_eq!(refused.len(), 1);
+    assert_eq!(refused[0].message, "data[size]: not a quantity");
+    assert_eq!(refused[0].location.as_ref().map(|location| location.line), Some(6));
+    assert_eq!(verdicts(text, false), "a:Valid");
 }

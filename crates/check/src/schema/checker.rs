@@ -132,6 +132,27 @@ impl Outcome {
         Outcome { status: VerdictStatus::Error, problems: vec![problem] }
     }
 
+    /// Adds what a server refuses. Verdicts are by schema alone, as those of kubeconform.
+    fn add_refusals(&mut self, catalog: &dyn Catalog, object: &Node) {
+        for (field, message) in catalog.refusals(object) {
+            let pointer = pointer_of(&field, object);
+            // What the schema says about the field, or about one that contains it, is the same problem.
+            let is_known = self.problems.iter().any(|problem| {
+                let is_below = problem
+                    .pointer
+                    .strip_prefix(&pointer)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+                let is_missing_there =
+                    message.starts_with("Required value") && pointer.starts_with(&problem.pointer);
+                problem.rule != "unknown-field" && (field.is_empty() || is_below || is_missing_there)
+            });
+            if !is_known {
+                let message = if field.is_empty() { message } else { format!("{field}: {message}") };
+                self.problems.push(SchemaProblem { rule: "refused-object", pointer, message, fix: None });
+            }
+        }
+    }
+
     /// Adds the findings.
     pub(crate) fn report(self, scope: &mut Scope<'_>, object: &Object, version: &str) {
         let ObjectName { api_version, kind, .. } = &object.name;
@@ -174,7 +195,9 @@ impl<'c> Checker<'c> {
         let schemas = set.schemas.get_or_init(|| source.build());
         // Numbers of different versions do not overlap.
         let number = at * self.versions.len() + index;
-        Some(validate(self.settings, schemas, source, &kind, object, (number, validators)))
+        let mut outcome = validate(self.settings, schemas, source, &kind, object, (number, validators));
+        outcome.add_refusals(built_in.catalog, &object.node);
+        Some(outcome)
     }
 
     fn built_in(&self, version: &str) -> Option<(usize, &BuiltIn<'c>)> {
@@ -315,6 +338,39 @@ impl SchemaProblem {
             self.fix = Some(Replacement { from: format!("{written}:"), to: format!("{meant}:") });
         }
     }
+}
+
+/// The JSON pointer of a field as servers write it: `spec.ports[0].port`, `metadata.labels[a.b/c]`.
+fn pointer_of(field: &str, object: &Node) -> String {
+    let mut pointer = String::new();
+    let mut node = Some(object);
+    let mut rest = field;
+    while !rest.is_empty() {
+        let (step, after) = match rest.strip_prefix('[') {
+            Some(inner) => inner.split_once(']').unwrap_or((inner, "")),
+            None => rest.split_at(rest.find(['.', '[']).unwrap_or(rest.len())),
+        };
+        let step = match node {
+            // Some lists are addressed by the name of their items.
+            Some(Node::List(items)) if step.parse::<usize>().is_err() => {
+                let named = |item: &Node| item.get("name").and_then(Node::as_str) == Some(step);
+                match items.iter().position(named) {
+                    Some(at) => at.to_string(),
+                    None => break,
+                }
+            }
+            _ => step.to_owned(),
+        };
+        node = match (node, step.parse::<usize>()) {
+            (Some(Node::List(items)), Ok(at)) => items.get(at),
+            (Some(node), _) => node.get(&step),
+            (None, _) => None,
+        };
+        pointer.push('/');
+        pointer.push_str(&step.replace('~', "~0").replace('/', "~1"));
+        rest = after.strip_prefix('.').unwrap_or(after);
+    }
+    pointer
 }
 
 fn missing_message(catalog: &dyn Catalog, kind: &Gvk) -> String {

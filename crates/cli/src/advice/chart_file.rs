@@ -5,10 +5,43 @@ use std::path::PathBuf;
 use pintle::chart;
 
 use super::excerpt::{excerpt, excerpt_of_line};
+use super::names::near_file;
 use super::yaml::diagnose;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 use crate::read;
+
+/// A dependency in a folder that does not exist.
+pub(super) fn missing_folder(failure: &mut Failure, invocation: &Invocation<'_>) {
+    let is_meant = |text: &str| text.starts_with("directory ") && text.ends_with(" not found");
+    let Some(chart) = invocation.flags.operands.last().map(PathBuf::from).filter(|_| is_meant(&failure.text))
+    else {
+        return;
+    };
+    let Ok(text) = read::file(chart.join("Chart.yaml"), read::MAX_STREAM) else { return };
+    let text = String::from_utf8_lossy(&text);
+    let folder_of = |line: &str| {
+        let (_, folder) = line.split_once("repository:")?.1.split_once("file://")?;
+        Some(folder.trim().trim_matches(['"', '\'']).to_owned())
+    };
+    let missing = text.lines().enumerate().find_map(|(at, line)| {
+        let folder = folder_of(line)?;
+        (!chart.join(&folder).is_dir()).then_some((at + 1, folder))
+    });
+    let Some((line, folder)) = missing else { return };
+    let near = near_file(&chart.join(&folder).to_string_lossy())
+        .and_then(|near| Some(near.rsplit_once('/')?.1.to_owned()))
+        .map(|near| match folder.rsplit_once('/') {
+            Some((parent, _)) => format!("{parent}/{near}"),
+            None => near,
+        });
+    failure.own = Some(format!("a dependency is in the folder `{folder}`, which does not exist"));
+    failure.excerpt = Some(excerpt_of_line(&format!("{}/Chart.yaml", chart.display()), line, &text));
+    failure.hint = Some(match near {
+        Some(near) => format!("did you mean `file://{near}`?"),
+        None => "the path is relative to the folder of the chart".to_owned(),
+    });
+}
 
 /// Improves the failure of a chart that cannot be loaded.
 pub(super) fn improve(failure: &mut Failure, invocation: &Invocation<'_>, error: &chart::Error) {
@@ -51,6 +84,18 @@ pub(super) fn improve(failure: &mut Failure, invocation: &Invocation<'_>, error:
                 "name" => format!("write `name: {name}`"),
                 "type" => "it may be `application` or `library`".to_owned(),
                 _ => return,
+            });
+        }
+        chart::Error::NotAnArchive(_) => {
+            let shown = folder.display();
+            let is_yaml = folder.extension().is_some_and(|end| end == "yaml" || end == "yml");
+            failure.own = Some(format!("`{shown}` is no chart: it is neither a folder nor a packed archive"));
+            failure.hint = is_yaml.then(|| {
+                let parent = folder.parent().filter(|parent| parent.join("Chart.yaml").is_file());
+                let chart = parent.map_or_else(String::new, |parent| {
+                    format!("; the chart of this file is `{}`", parent.display())
+                });
+                format!("values are given with `-f {shown}`{chart}")
             });
         }
         chart::Error::UndetectableFolder { .. } | chart::Error::NoChartFile => {

@@ -42,6 +42,16 @@ fn advice(text: &str, flags: &[&'static Flag], command_path: &CommandPath) -> Op
 fn unknown(name: &str, flags: &[&'static Flag], command_path: &CommandPath) -> Option<String> {
     let shown: Vec<&'static str> = flags.iter().filter(|flag| !flag.hidden).map(|flag| flag.name).collect();
     let path = &command_path.path;
+    // Of Helm 2.
+    match name {
+        "name" if shown.contains(&"set") => {
+            return Some(format!("the name is given before the chart: `{path} NAME CHART`"));
+        }
+        "purge" => {
+            return Some("leave it out: nothing of the release is kept without --keep-history".to_owned());
+        }
+        _ => {}
+    }
     if let Some(near) = likeliest(NameOf::Flag, name, &shown) {
         // A value of the chart is often taken for a flag.
         let is_sure = pintle_tree::suggest::distance(name, near) <= 2;
@@ -62,6 +72,17 @@ fn unknown_letter(rest: &str, flags: &[&'static Flag]) -> Option<String> {
     let word = rest.rsplit(" in -").next().filter(|word| word.len() > 1)?;
     let whole = flags.iter().find(|flag| !flag.hidden && flag.name == word)?;
     Some(format!("did you mean `--{}`, with two dashes?", whole.name))
+}
+
+/// A long flag that was given with one dash, which reads as letters of short ones.
+pub(crate) fn with_one_dash(command_path: &CommandPath) -> Option<&'static str> {
+    let flags = command_path.command.all_flags();
+    let name = |word: &str| {
+        let word = word.strip_prefix('-').filter(|word| !word.starts_with('-'))?;
+        let word = word.split('=').next()?;
+        flags.iter().find(|flag| word.len() > 1 && flag.name == word).map(|flag| flag.name)
+    };
+    std::env::args().skip(1).find_map(|word| name(&word))
 }
 
 /// A value that the flag does not take.

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::flag::names as flags;
 use crate::invocation::Invocation;
 use crate::kubeconfig;
-use crate::suggest::{NameOf, question};
+use crate::suggest::{NameOf, likeliest, question};
 
 /// Improves a failure about a name; false if it is another one.
 pub(super) fn improve(failure: &mut Failure, invocation: &mut Invocation<'_>, error: &Error) -> bool {
@@ -86,6 +86,20 @@ fn valid_name(name: &str) -> Option<String> {
     (!valid.is_empty()).then(|| valid.to_owned())
 }
 
+/// The template of the same name in another folder or with another end, or else of the nearest name.
+fn same_stem<'k>(typed: &str, known: &[&'k str]) -> Option<&'k str> {
+    let stem =
+        |path: &'k str| path.rsplit('/').next().and_then(|file| file.split('.').next()).unwrap_or(path);
+    let wanted = typed.rsplit('/').next().and_then(|file| file.split('.').next()).unwrap_or(typed);
+    let mut same = known.iter().copied().filter(|path| stem(path) == wanted);
+    if let (Some(only), None) = (same.next(), same.next()) {
+        return Some(only);
+    }
+    let stems: Vec<&str> = known.iter().map(|path| stem(path)).collect();
+    let near = likeliest(NameOf::Other, wanted, &stems)?;
+    known.iter().copied().find(|path| stem(path) == near)
+}
+
 /// The template that was probably meant by `--show-only`.
 fn no_template(failure: &mut Failure, subject: &Subject, pattern: &str) {
     let Some(chart) = subject.chart() else { return };
@@ -98,11 +112,14 @@ fn no_template(failure: &mut Failure, subject: &Subject, pattern: &str) {
     failure.hint = Some(match known.contains(&pattern) {
         true => "a condition in it is false; `pintle values CHART --explain` shows which values it reads"
             .to_owned(),
-        false => names::one_of(
-            "template",
-            pattern,
-            &known,
-            "pass a path inside the chart, such as `templates/service.yaml`",
-        ),
+        false => match same_stem(pattern, &known) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => names::one_of(
+                "template",
+                pattern,
+                &known,
+                "pass a path inside the chart, such as `templates/service.yaml`",
+            ),
+        },
     });
 }

@@ -8,6 +8,7 @@ use super::subject::Subject;
 use super::yaml::{Diagnosis, diagnose};
 use crate::commands::values::report::source_text;
 use crate::failure::Failure;
+use crate::invocation::Invocation;
 
 /// Improves the failure of a document that does not parse.
 pub(super) fn improve(failure: &mut Failure, subject: &Subject, cause: &objects::Error) {
@@ -42,6 +43,62 @@ pub(super) fn improve(failure: &mut Failure, subject: &Subject, cause: &objects:
         ),
         _ => advice(subject, written, &found),
     });
+}
+
+/// Labels and annotations that are not text. The decoder says neither which one, nor of which object.
+pub(super) fn text_fields(failure: &mut Failure, invocation: &Invocation<'_>) {
+    let all = [failure.own.as_ref(), Some(&failure.text)].into_iter().flatten().chain(&failure.causes);
+    let all: Vec<&str> = all.map(String::as_str).collect();
+    let all = all.join(" ");
+    let field = all.split("ObjectMeta.metadata.").nth(1).and_then(|rest| rest.split(' ').next());
+    let Some(field) = field.filter(|field| matches!(*field, "labels" | "annotations")).map(str::to_owned)
+    else {
+        return;
+    };
+    let subject = Subject::of(invocation);
+    let Some(explanation) = subject.explanation() else { return };
+    for (file, text) in explanation.rendered_files() {
+        let text = String::from_utf8_lossy(text);
+        let Some((at, key, value)) = value_that_is_no_text(&text, &field) else { continue };
+        let written = explanation.explain_text_line(file, at).and_then(|(templates, _)| {
+            templates.iter().find(|at| at.template == file).or(templates.last()).cloned()
+        });
+        failure.causes.clear();
+        failure.own = Some(format!("{field} are text, and `{key}` is {value}"));
+        failure.excerpt =
+            Some(match written.as_ref().and_then(|it| Some((it, source_line(&subject, it)?))) {
+                Some((it, source)) => {
+                    let column = source.len() - source.trim_start().len();
+                    excerpt(&it.template, it.line, column, &source)
+                }
+                None => format!("  --> {file}:{at} as rendered"),
+            });
+        failure.hint = Some("write `| quote` behind the value in the template, or set it as text".to_owned());
+        return;
+    }
+}
+
+/// The first entry of the labels or annotations whose value is a number or a switch: line, key and value.
+fn value_that_is_no_text(text: &str, field: &str) -> Option<(usize, String, String)> {
+    let mut depth = None;
+    for (at, line) in text.lines().enumerate() {
+        let indent = line.len() - line.trim_start().len();
+        if line.trim_end().strip_suffix(':').is_some_and(|key| key.trim_start() == field) {
+            depth = Some(indent);
+            continue;
+        }
+        if depth.is_none_or(|depth| indent <= depth) {
+            depth = None;
+            continue;
+        }
+        let Some((key, value)) = line.trim().split_once(": ") else { continue };
+        let value = value.split(" #").next().unwrap_or(value).trim();
+        let is_switch = ["true", "false", "yes", "no", "on", "off"].contains(&value.to_lowercase().as_str());
+        if value.parse::<f64>().is_ok() || is_switch {
+            return Some((at + 1, key.to_owned(), value.to_owned()));
+        }
+    }
+    None
 }
 
 /// How many lines above a mistake may have caused it.

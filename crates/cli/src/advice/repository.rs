@@ -60,6 +60,9 @@ pub(crate) fn without_index(failure: Failure, reference: &str) -> Failure {
 pub(crate) fn no_chart(failure: Failure, invocation: &Invocation<'_>, reference: &str) -> Failure {
     let operands = &invocation.flags.operands;
     let failure = failure.with_pintle_text(format!("there is no chart at `{reference}`"));
+    if let Some(flag) = super::flags::with_one_dash(&invocation.command_path) {
+        return failure.hint(format!("did you mean `--{flag}`, with two dashes?"));
+    }
     let is_chart = |path: &str| std::path::Path::new(path).join("Chart.yaml").is_file();
     // `install CHART NAME` instead of `install NAME CHART`.
     if let [first, second, ..] = operands.as_slice()

@@ -217,10 +217,18 @@ fn typed_complaints(message: &str) -> Vec<Complaint> {
         }
         found.push(Complaint {
             field: field.to_owned(),
-            message: text.replace("field not declared in schema", "unknown field"),
+            message: without_go_values(&text.replace("field not declared in schema", "unknown field")),
         });
     }
     found
+}
+
+/// `got &value.valueUnstructured{Value:1}` as `got 1`.
+fn without_go_values(text: &str) -> String {
+    match text.split_once("&value.valueUnstructured{Value:") {
+        Some((before, rest)) => format!("{before}{}", rest.replacen('}', "", 1)),
+        None => text.to_owned(),
+    }
 }
 
 /// A place in a template, and what it renders.

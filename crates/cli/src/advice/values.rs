@@ -4,6 +4,7 @@ use pintle::values;
 use pintle_tree::Node;
 
 use super::excerpt::{excerpt, excerpt_of_line};
+use super::names::near_file;
 use super::subject::{Subject, value_path};
 use super::template::{Lookup, look_up};
 use super::yaml::diagnose;
@@ -82,6 +83,24 @@ fn bad_flag(failure: &mut Failure, invocation: &Invocation<'_>, flag: &str, reas
         "set-file" => invocation.flags.list(crate::flag::names::SET_FILE),
         _ => &[],
     };
+    if let Some(found) = reason.split_once("error parsing index: ").map(|(_, found)| found) {
+        let index = found.split('"').nth(1).unwrap_or_default();
+        // Numbers that are too large or negative are told in the text.
+        let is_name = index.len() <= MAX_SHOWN && index.chars().any(char::is_alphabetic);
+        let text = texts.iter().find(|text| is_name && text.contains(&format!("[{index}]")));
+        let Some(text) = text.filter(|text| text.len() <= MAX_SHOWN) else { return };
+        failure.own = Some(format!("`--{flag} {text}`: `{index}` is not the number of an item of a list"));
+        failure.hint = Some(format!(
+            "items are counted from 0: `{}`; keys of maps are written with a dot",
+            text.replacen(&format!("[{index}]"), "[0]", 1)
+        ));
+        return;
+    }
+    if let Some((path, why)) = reason.strip_prefix("open ").and_then(|rest| rest.split_once(": ")) {
+        failure.own = Some(format!("the file `{path}` of `--{flag}` cannot be read: {why}"));
+        failure.hint = near_file(path).map(|near| format!("did you mean `{near}`?"));
+        return;
+    }
     let Some(key) = reason.strip_prefix("key \"").and_then(|rest| rest.strip_suffix("\" has no value"))
     else {
         return;

@@ -9,6 +9,9 @@ use crate::failure::{Failure, FailureKind, reason};
 use crate::flag::groups::{SCHEMA, VALUES};
 use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
+use crate::lookup_from::{self, LOOKUP_FROM};
+use crate::output::color::{BLUE, RED, Rule as ColorRule, YELLOW};
+use crate::output::grid::counted;
 use crate::report::Reporting;
 use crate::scripts::{self, SCRIPTS};
 use crate::{kubeconfig, request};
@@ -57,6 +60,7 @@ static OWN: &[Flag] = &[
         "API versions that the cluster has in addition, for .Capabilities.APIVersions",
     )
     .short('a'),
+    LOOKUP_FROM,
     Flag::switch(names::STRICT, "unknown fields and duplicate keys are errors"),
     Flag::switch(names::IGNORE_MISSING_SCHEMAS, "skip objects of kinds without a schema"),
     Flag::array(names::SCHEMA_LOCATION, "where to find other schemas, as in kubeconform; may be repeated"),
@@ -96,6 +100,8 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             Failure::usage(format!("`{name}` is not a severity")).hint("use error, warning, info or never")
         })?),
     };
+    let lookup = lookup_from::read(invocation)?;
+    let flags = &invocation.flags;
     let request = CheckRequest {
         subjects: flags.operands.iter().map(|operand| subject(operand)).collect::<Result<_, Failure>>()?,
         values: request::values(invocation)?,
@@ -109,18 +115,28 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         schema_locations: flags.list(names::SCHEMA_LOCATION).to_vec(),
         skip_schema: flags.on(names::SKIP_SCHEMA_VALIDATION),
         fix: flags.on(names::FIX),
+        lookup: lookup.objects.clone(),
     };
     let checked = check(invocation, &request)?;
     let reports: Vec<_> = checked.into_iter().map(|checked| checked.report).collect();
     let text = report::write(Format::Text, &reports, env!("CARGO_PKG_VERSION"));
     scripts::hint_at_refusals(invocation.ui, &text);
-    invocation.ui.print(&report::write(format, &reports, env!("CARGO_PKG_VERSION")))?;
+    let shown = report::write(format, &reports, env!("CARGO_PKG_VERSION"));
+    let shown = if format == Format::Text { invocation.ui.paint().report(shown, COLORS) } else { shown };
+    invocation.ui.print(&shown)?;
     let worst = reports.iter().filter_map(|report| report.worst()).max();
     if limit.is_some_and(|limit| worst >= Some(limit)) {
         return Err(Failure::new(FailureKind::AlreadyReported, "the check found problems"));
     }
     Ok(())
 }
+
+/// The colors of the report.
+pub(crate) const COLORS: &[ColorRule] = &[
+    ColorRule::new(": ", "error", RED),
+    ColorRule::new(": ", "warning", YELLOW),
+    ColorRule::new(": ", "info", BLUE),
+];
 
 /// What an operand means; `-` is standard input.
 fn subject(operand: &str) -> Result<CheckSubject, Failure> {
@@ -148,6 +164,15 @@ pub(crate) fn check(
         for (file, count) in &checked.fixed {
             let places = if *count == 1 { "1 place".to_owned() } else { format!("{count} places") };
             invocation.ui.note(&format!("fixed {places} in {}/{file}", checked.report.chart));
+        }
+        for left in &checked.unfixed {
+            let place = format!("{}/{}:{}", checked.report.chart, left.file, left.line);
+            invocation.ui.note(&format!("left {place}: {}; write `{}` there", left.why, left.wanted));
+        }
+        let undecided = checked.report.findings.iter().filter(|finding| finding.fix.is_none()).count();
+        if request.fix && undecided > 0 {
+            let findings = counted(undecided, "finding");
+            invocation.ui.note(&format!("left {findings} whose fix needs a decision"));
         }
     }
     Ok(checked)

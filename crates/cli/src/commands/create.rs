@@ -39,8 +39,9 @@ Create a directory with a working chart to start from:
     NAME/
     ├── .helmignore          patterns of files to leave out of archives
     ├── Chart.yaml           the metadata of the chart
+    ├── README.md            the values, as docs writes them
     ├── values.yaml          the default values, documented
-    ├── values.schema.json   what values may be
+    ├── values.schema.json   what values may be, as schema derive writes it
     ├── charts/              the dependencies of the chart
     ├── ci/                  values for check, rehearse and ct
     ├── templates/           the templates of its objects

@@ -17,7 +17,7 @@ use crate::flag::groups::REMOTE;
 use crate::flag::{Flag, Kind, names};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, Record, Records, print_data};
-use crate::output::table::table;
+use crate::output::grid::print_rows;
 use crate::path::clean;
 use crate::report::Reporting;
 use crate::scripts::{self, SCRIPTS};
@@ -151,7 +151,8 @@ fn list(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             vec![row.name.clone(), row.version.clone(), row.repository.clone(), status]
         }));
         let limit = usize::try_from(invocation.flags.uint(names::MAX_COL_WIDTH)).unwrap_or(usize::MAX);
-        invocation.ui.print(&format!("{}\n\n", table(&cells, limit)))?;
+        print_rows(invocation, &cells, limit)?;
+        invocation.ui.print("\n")?;
     }
     for warning in &listing.warnings {
         invocation.ui.print(&format!("{warning}\n"))?;

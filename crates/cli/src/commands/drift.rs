@@ -10,6 +10,7 @@ use crate::connect::Connection;
 use crate::failure::{Failure, FailureKind};
 use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
+use crate::output::color::{GREEN, RED, Rule, YELLOW};
 use crate::output::grid::counted;
 use crate::report::ClusterReporter;
 
@@ -71,7 +72,8 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         if drift.objects.is_empty() && !shows_all {
             unchanged += 1;
         } else if !data {
-            invocation.ui.print(&describe(&drift))?;
+            let text = invocation.ui.paint().report(describe(&drift), COLORS);
+            invocation.ui.print(&text)?;
         }
         found.push(drift);
     }
@@ -126,20 +128,32 @@ fn releases(
     Ok(listed.into_iter().map(|summary| (summary.namespace, summary.name)).collect())
 }
 
+const COLORS: &[Rule] = &[
+    Rule::new(": ", "no drift", GREEN),
+    Rule::new(" ", "have drifted", YELLOW),
+    Rule::new(" ", "has drifted", YELLOW),
+    Rule::new(" ", "could not be checked", RED),
+    Rule::new("    ", "does not exist", RED),
+    Rule::new("    ", "problem:", RED),
+    Rule::new("    ", "restored", GREEN),
+];
+
 fn describe(drift: &ReleaseDrift) -> String {
     let version = &drift.version;
     let mut text =
         format!("release {} in namespace {}, version {}: ", version.name, version.namespace, version.number);
     if drift.objects.is_empty() {
-        text.push_str(&format!("no drift in {} objects\n", drift.compared));
+        text.push_str(&format!("no drift in {}\n", counted(drift.compared, "object")));
         return text;
     }
     let unchecked = drift.objects.iter().filter(|object| object.is_unchecked()).count();
     let drifted = drift.objects.len() - unchecked;
-    let parts = [(drifted, "have drifted"), (unchecked, "could not be checked")];
+    let has_drifted = if drifted == 1 { "has drifted" } else { "have drifted" };
+    let parts = [(drifted, has_drifted), (unchecked, "could not be checked")];
     let parts = parts.into_iter().filter(|(count, _)| *count > 0);
-    let parts: Vec<String> =
-        parts.map(|(count, what)| format!("{count} of {} objects {what}", drift.compared)).collect();
+    let parts: Vec<String> = parts
+        .map(|(count, what)| format!("{count} of {} {what}", counted(drift.compared, "object")))
+        .collect();
     text.push_str(&format!("{}\n", parts.join(", ")));
     for object in &drift.objects {
         text.push_str(&format!("  {} {}\n", object.id.kind, path(object)));
@@ -243,7 +257,7 @@ mod tests {
             (FailureKind::RunTime, "1 object could not be checked")
         );
         let drift = found(None, true);
-        assert!(describe(&drift[0]).contains(": 1 of 2 objects have drifted\n"));
+        assert!(describe(&drift[0]).contains(": 1 of 2 objects has drifted\n"));
         assert_eq!(answer(&drift, false).expect_err("drifted").class, FailureKind::Changes);
         let failure = answer(&found(Some("refused"), true), true).expect_err("not restored");
         assert_eq!(failure.text, "1 object cannot be restored");

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use pintle::ValuesLayer;
 use pintle::check::Severity as CheckSeverity;
 use pintle::check::report::{self, Format};
 use pintle::lint::Severity;
@@ -14,6 +13,8 @@ use crate::failure::Failure;
 use crate::flag::groups::{SCHEMA, VALUES};
 use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
+use crate::lookup_from::{self, LOOKUP_FROM};
+use crate::output::color::{BLUE, RED, Rule, YELLOW};
 use crate::personality::Personality;
 use crate::report::Reporting;
 use crate::scripts::{self, SCRIPTS};
@@ -39,6 +40,7 @@ static OWN: &[Flag] = &[
     Flag::switch(names::WITH_SUBCHARTS, "lint the subcharts too"),
     Flag::switch(names::QUIET, "print warnings and errors only"),
     Flag::switch(names::ALL, "also check the rendered objects, as the command check does"),
+    LOOKUP_FROM,
     Flag::text(names::KUBE_VERSION, "the Kubernetes version to check against")
         .completes(FlagCompletion::Nothing),
 ];
@@ -46,6 +48,7 @@ static OWN: &[Flag] = &[
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let session = scripts::offline_session(invocation)?;
     let values = request::values(invocation)?;
+    let lookup = lookup_from::read(invocation)?;
     let flags = &invocation.flags;
     let request = LintRequest {
         kube_version: request::kube_version(invocation)?,
@@ -53,6 +56,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         values,
         skip_schema: flags.on(names::SKIP_SCHEMA_VALIDATION),
         extra_rules: invocation.personality == Personality::Pintle,
+        lookup: lookup.objects.clone(),
         scratch: invocation.environment.temporary_folder(),
     };
     let (quiet, strict) = (flags.on(names::QUIET), flags.on(names::STRICT));
@@ -80,7 +84,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         print(invocation, chart, &linted, quiet)?;
     }
     if invocation.flags.on(names::ALL) {
-        failed += check_objects(invocation, &charts, request.values, strict)?;
+        failed += check_objects(invocation, &charts, &request, strict)?;
     }
     let summary = format!("{} chart(s) linted, {failed} chart(s) failed", charts.len());
     if failed > 0 {
@@ -93,24 +97,26 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
 fn check_objects(
     invocation: &mut Invocation<'_>,
     charts: &[String],
-    values: Vec<ValuesLayer>,
+    linted: &LintRequest,
     strict: bool,
 ) -> Result<usize, Failure> {
     let flags = &invocation.flags;
     let version = request::kube_version(invocation)?;
     let request = CheckRequest {
         subjects: charts.iter().map(|chart| CheckSubject::Path(chart.into())).collect(),
-        values,
-        namespace: kubeconfig::namespace(flags, invocation.environment),
+        values: linted.values.clone(),
+        namespace: linted.namespace.clone(),
         kubernetes_versions: version.map(|it| format!("{}.{}", it.major, it.minor)).into_iter().collect(),
         skip_schema: flags.on(names::SKIP_SCHEMA_VALIDATION),
+        lookup: linted.lookup.clone(),
         ..CheckRequest::default()
     };
     let reports: Vec<_> =
         check::check(invocation, &request)?.into_iter().map(|checked| checked.report).collect();
     let text = report::write(Format::Text, &reports, env!("CARGO_PKG_VERSION"));
     scripts::hint_at_refusals(invocation.ui, &text);
-    invocation.ui.print(&format!("{text}\n"))?;
+    let shown = invocation.ui.paint().report(format!("{text}\n"), check::COLORS);
+    invocation.ui.print(&shown)?;
     let limit = if strict { CheckSeverity::Warning } else { CheckSeverity::Error };
     Ok(reports.iter().filter(|report| report.worst() >= Some(limit)).count())
 }
@@ -127,5 +133,12 @@ fn print(invocation: &mut Invocation<'_>, chart: &str, linted: &Linted, quiet: b
     }
     scripts::hint_at_refusals(invocation.ui, &text);
     text.push('\n');
+    // Helm has no colors here.
+    if invocation.personality == Personality::Pintle {
+        text = invocation.ui.paint().report(text, COLORS);
+    }
     invocation.ui.print(&text)
 }
+
+const COLORS: &[Rule] =
+    &[Rule::new("", "[ERROR]", RED), Rule::new("", "[WARNING]", YELLOW), Rule::new("", "[INFO]", BLUE)];

@@ -1,17 +1,23 @@
 //! `outdated`: lists releases of which the repository has a newer version of the chart.
 
-use pintle::ops::{ComparedRelease, ListRequest, OutdatedRequest, outdated};
-use pintle::release::Summary;
+use std::path::PathBuf;
 
+use pintle::ops::{ChartInput, ComparedRelease, ListRequest, OutdatedRequest, UpgradeCheckRequest, outdated};
+use pintle::release::{Summary, VersionRef};
+use pintle::repo::Wanted;
+use pintle::upgrade::{Report, Severity};
+use pintle::{Session, Silent};
+
+use crate::chart_reference;
 use crate::command::{ArgCompletion, Command, Operands};
-use crate::connect::Connection;
+use crate::connect::{Connection, run_offline};
 use crate::failure::Failure;
 use crate::flag::deploy::OUTPUT;
 use crate::flag::groups::{DEVEL, REMOTE};
 use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, Record, Records, print_data};
-use crate::output::grid::print_rows;
+use crate::output::grid::{counted, print_rows};
 use crate::remote;
 use crate::report::Reporting;
 
@@ -25,7 +31,10 @@ List the releases of a namespace for which the repository or registry of their c
 Where a chart came from is part of the record of a release that pintle installed from a repository or a registry.
 Other releases are compared with the chart of the same name in the repositories that were added, if only one has it.
 
-    {program} outdated --all-namespaces -o json",
+    {program} outdated --all-namespaces -o json
+
+With --check, the newest chart of each outdated release is fetched and compared with the installed one for the values of
+the release, as `{program} upgrade-check` does, which shows the details.",
     operands: Operands::None,
     completion: ArgCompletion::Nothing,
     flags: &[OWN, DEVEL, OUTPUT, REMOTE],
@@ -36,6 +45,7 @@ Other releases are compared with the chart of the same name in the repositories 
 static OWN: &[Flag] = &[
     Flag::switch(names::ALL_NAMESPACES, "look at the releases of all namespaces").short('A'),
     Flag::switch(names::ALL, "also list releases that are up to date, and those whose source is unknown"),
+    Flag::switch(names::CHECK, "also say what the newest chart means for the values of each release"),
     Flag::switch(names::FAIL_ON_OUTDATED, "fail if there is an outdated release"),
 ];
 
@@ -64,11 +74,101 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let is_any_outdated = rows.iter().any(ComparedRelease::is_outdated);
     let all = invocation.flags.on(names::ALL);
     rows.retain(|row| all || row.is_outdated());
-    print(invocation, &rows, (total, unknown))?;
+    let mut checks = Vec::new();
+    if invocation.flags.on(names::CHECK) {
+        for row in &rows {
+            let checked = row.is_outdated().then(|| check(invocation, &connection, row));
+            checks.push(checked.unwrap_or_default());
+        }
+    }
+    print(invocation, &rows, &checks, (total, unknown))?;
     if is_any_outdated && invocation.flags.on(names::FAIL_ON_OUTDATED) {
         return Err(Failure::run_time("there are outdated releases"));
     }
     Ok(())
+}
+
+/// What the newest chart means for the values of a release.
+#[derive(Debug, Default)]
+struct Check {
+    errors: usize,
+    warnings: usize,
+    /// The values that `upgrade-check --write` moves.
+    moves: usize,
+    /// Why it is not known.
+    problem: Option<String>,
+    is_done: bool,
+}
+
+impl Check {
+    fn text(&self) -> String {
+        match self {
+            Check { problem: Some(_), .. } => "unknown".to_owned(),
+            Check { is_done: false, .. } => String::new(),
+            Check { errors: 0, warnings: 0, .. } => "nothing to do".to_owned(),
+            Check { errors: 0, warnings, .. } => counted(*warnings, "warning"),
+            Check { errors, warnings: 0, .. } => counted(*errors, "error"),
+            Check { errors, warnings, .. } => {
+                format!("{}, {}", counted(*errors, "error"), counted(*warnings, "warning"))
+            }
+        }
+    }
+
+    fn record(&self) -> Record {
+        let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        Record::default()
+            .with("done", self.is_done)
+            .with("errors", number(self.errors))
+            .with("warnings", number(self.warnings))
+            .with("moves", number(self.moves))
+            .with("problem", self.problem.as_deref().unwrap_or_default())
+    }
+}
+
+/// Fetches the newest chart and compares it. A release that cannot be checked stops no other.
+fn check(invocation: &mut Invocation<'_>, connection: &Connection, row: &ComparedRelease) -> Check {
+    match try_check(invocation, connection, row) {
+        Ok(report) => {
+            let count = |severity| report.findings.iter().filter(|it| it.severity == severity).count();
+            Check {
+                errors: count(Severity::Error),
+                warnings: count(Severity::Warning),
+                moves: report.moves.len(),
+                problem: None,
+                is_done: true,
+            }
+        }
+        Err(failure) => {
+            let problem = failure.own.clone().unwrap_or_else(|| failure.text.clone());
+            invocation.ui.warn(&format!("release {} cannot be checked: {problem}", row.release.name));
+            Check { problem: Some(problem), ..Check::default() }
+        }
+    }
+}
+
+fn try_check(
+    invocation: &mut Invocation<'_>,
+    connection: &Connection,
+    row: &ComparedRelease,
+) -> Result<Report, Failure> {
+    let fetch = |version: &str| -> Result<PathBuf, Failure> {
+        let (reference, repo_url) = row.chart.clone();
+        let wanted = remote::wanted(&invocation.flags, "");
+        let query = Wanted { reference, repo_url, version: version.to_owned(), ..wanted };
+        let chart = chart_reference::of_query(invocation, query)?;
+        Ok(run_offline(pintle::ops::locate_chart(&chart, &mut Silent))?.path)
+    };
+    let Summary { name, namespace, number, chart_version, .. } = &row.release;
+    let at = VersionRef::Number(*number);
+    let version = connection.run(pintle::ops::get(&connection.session, namespace, name, &at))?;
+    let mut from = ChartInput::from_release(&version, &[])?;
+    if ChartInput::lacks_subcharts(&version) {
+        let installed = fetch(chart_version)?;
+        from.chart = ChartInput::from_chart(&installed, &[], name, namespace, &mut Silent)?.chart;
+    }
+    let request = UpgradeCheckRequest { from, chart: fetch(&row.newest)?, ..UpgradeCheckRequest::default() };
+    let checked = pintle::ops::upgrade_check(&Session::offline(), &request, &mut Silent)?;
+    Ok(checked.report)
 }
 
 /// What to print if no release is outdated: a release that was not compared may be.
@@ -85,34 +185,44 @@ fn none_outdated(total: usize, unknown: usize) -> String {
 fn print(
     invocation: &mut Invocation<'_>,
     rows: &[ComparedRelease],
+    checks: &[Check],
     (total, unknown): (usize, usize),
 ) -> Result<(), Failure> {
     match Format::from_flags(&invocation.flags) {
         Format::Table if rows.is_empty() => invocation.ui.print(&none_outdated(total, unknown)),
         Format::Table => {
-            let headings = ["NAME", "NAMESPACE", "CHART", "INSTALLED", "NEWEST", "STATUS", "SOURCE"];
-            let line = |row: &ComparedRelease| {
+            let mut headings =
+                ["NAME", "NAMESPACE", "CHART", "INSTALLED", "NEWEST", "STATUS"].map(str::to_owned).to_vec();
+            headings.extend((!checks.is_empty()).then(|| "CHECK".to_owned()));
+            headings.push("SOURCE".to_owned());
+            let line = |(at, row): (usize, &ComparedRelease)| {
                 let Summary { name, namespace, chart_name, chart_version, .. } = &row.release;
-                let cells =
-                    [name, namespace, chart_name, chart_version, &row.newest, status(row), &row.source];
-                cells.map(str::to_owned).to_vec()
+                let cells = [name, namespace, chart_name, chart_version, &row.newest, status(row)];
+                let mut cells = cells.map(str::to_owned).to_vec();
+                cells.extend(checks.get(at).map(Check::text));
+                cells.push(row.source.clone());
+                cells
             };
-            let mut cells = vec![headings.map(str::to_owned).to_vec()];
-            cells.extend(rows.iter().map(line));
+            let mut cells = vec![headings];
+            cells.extend(rows.iter().enumerate().map(line));
             print_rows(invocation, &cells, 0)
         }
         format => {
-            let record = |row: &ComparedRelease| {
-                Record::default()
+            let record = |(at, row): (usize, &ComparedRelease)| {
+                let record = Record::default()
                     .with("name", row.release.name.as_str())
                     .with("namespace", row.release.namespace.as_str())
                     .with("chart", row.release.chart_name.as_str())
                     .with("installed", row.release.chart_version.as_str())
                     .with("newest", row.newest.as_str())
                     .with("status", status(row))
-                    .with("source", row.source.as_str())
+                    .with("source", row.source.as_str());
+                match checks.get(at) {
+                    Some(check) => record.with_record("check", check.record()),
+                    None => record,
+                }
             };
-            let records: Vec<Record> = rows.iter().map(record).collect();
+            let records: Vec<Record> = rows.iter().enumerate().map(record).collect();
             print_data(invocation.ui, format, &Records(&records))
         }
     }

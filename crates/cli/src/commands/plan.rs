@@ -192,7 +192,26 @@ fn plan_upgrade(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         let mut reporter = ClusterReporter::new(invocation.ui, true);
         connection.try_run(pintle::ops::plan(&connection.session, &request, &mut reporter))
     })?;
+    if format == Format::Text && planned.plan.from.is_some() {
+        hint_at_check(invocation, &connection, &reference);
+    }
     finish(invocation, &connection, &request, planned, format)
+}
+
+/// Says how to see what another version of the chart means for values. What cannot be read is no matter here.
+fn hint_at_check(invocation: &mut Invocation<'_>, connection: &Connection, reference: &str) {
+    let name = invocation.operand(0).to_owned();
+    let at = pintle::release::VersionRef::Current;
+    let current = pintle::ops::get(&connection.session, &connection.namespace, &name, &at);
+    let (Ok(current), Some(path)) = (connection.run(current), invocation.chart_path.clone()) else { return };
+    let Ok(new) = pintle::chart::load(&path, &mut Vec::new()) else { return };
+    let (before, after) = (&current.chart.metadata.version, &new.metadata.version);
+    if current.chart.metadata.name == new.metadata.name && before != after {
+        invocation.ui.note(&format!(
+            "info: the chart goes from {before} to {after}; `pintle upgrade-check {name} {reference}` shows what that means \
+             for your values"
+        ));
+    }
 }
 
 fn plan_rollback(invocation: &mut Invocation<'_>) -> Result<(), Failure> {

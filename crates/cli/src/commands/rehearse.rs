@@ -130,7 +130,10 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     match output.as_str() {
         "json" => print_json(invocation.ui, Format::Json, data::json(&report)?)?,
         "junit" => invocation.ui.print(&junit::xml(&report))?,
-        _ => invocation.ui.print(&text::text(&report, verbose))?,
+        _ => {
+            let text = invocation.ui.paint().report(text::text(&report, verbose), text::COLORS);
+            invocation.ui.print(&text)?;
+        }
     }
     let limit = if strict { Severity::Warning } else { Severity::Error };
     if report.worst() >= Some(limit) {

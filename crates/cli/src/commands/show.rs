@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::flag::groups::{CHART, COSIGN, DEVEL, REMOTE};
 use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
-use crate::output::table::table;
+use crate::output::grid::print_rows;
 use crate::personality::Personality;
 use crate::report::Reporting;
 
@@ -136,7 +136,7 @@ fn permissions(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         };
         cells.extend(permissions.iter().map(row));
     }
-    invocation.ui.print(&format!("{}\n", table(&cells, usize::MAX)))
+    print_rows(invocation, &cells, usize::MAX)
 }
 
 /// The files of the chart, each with a line break after it.

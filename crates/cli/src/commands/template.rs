@@ -17,9 +17,12 @@ use crate::flag::groups::{CHART, COSIGN, DEVEL, POST_RENDER, RECORDS, REMOTE, SC
 use crate::flag::value::read_bool;
 use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
+use crate::lookup_from::{self, LOOKUP_FROM};
+use crate::personality::Personality;
 use crate::plugins::post_renderer;
 use crate::report::Reporting;
 use crate::scripts::{self, SCRIPTS};
+use crate::suggest::{NameOf, likeliest};
 use crate::ui::Ui;
 use crate::{kubeconfig, path, request};
 
@@ -31,7 +34,7 @@ pub(crate) static COMMAND: Command = Command {
     long: "\
 Render the templates of a chart and print the objects that would be installed.
 
-Unless --dry-run=server is set, no cluster is contacted: `lookup` finds nothing, and the capabilities of the cluster are
+Unless --dry-run=server is set, no cluster is contacted: `lookup` finds nothing (see --lookup-from), and the capabilities of the cluster are
 taken from --kube-version and --api-versions, which can be repeated or take a list:
 
     {program} template --api-versions monitoring.coreos.com/v1,cert-manager.io/v1 web ./web",
@@ -72,10 +75,7 @@ static OWN: &[Flag] = &[
         .completes(FlagCompletion::Words(&["client", "server"])),
     Flag::text(names::COMPAT, "the Helm version whose behavior to follow: 3 or 4 ($PINTLE_COMPAT)")
         .completes(FlagCompletion::Words(&["3", "4"])),
-    Flag::array(
-        names::LOOKUP_FROM,
-        "a file or directory of objects that the function lookup finds without a cluster; may be repeated",
-    ),
+    LOOKUP_FROM,
     // Notes are never printed here; the flags are accepted because `install` has them.
     Flag::switch(names::HIDE_NOTES, "")
         .deprecated("this flag has no effect for 'helm template' and will be removed in Helm 5"),
@@ -97,7 +97,9 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         (folder, true) => Layout::Folder(path::join(&[folder, &name]).into()),
         (folder, false) => Layout::Folder(folder.into()),
     };
-    let request = TemplateRequest {
+    let lookup = lookup_from::read(invocation)?;
+    let flags = &invocation.flags;
+    let mut request = TemplateRequest {
         chart,
         name,
         namespace: kubeconfig::namespace(flags, invocation.environment),
@@ -120,7 +122,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         record_objects: request::record_objects(invocation),
         post_render,
         warn_unread: request::warns_unread(invocation),
-        lookup: request::lookup_objects(invocation)?,
+        lookup: lookup.objects.clone(),
         ..TemplateRequest::default()
     };
     let target = if live {
@@ -128,6 +130,9 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     } else {
         Target::Offline(scripts::offline_session(invocation)?)
     };
+    if let (Target::Offline(session), Personality::Pintle) = (&target, invocation.personality) {
+        lookup_from::seed(invocation, &mut request, session)?;
+    }
     match render(invocation, &request, &target)? {
         Ok(templated) => print(invocation, &request, &templated),
         Err(error) => Err(explain(invocation, &request, error)?),
@@ -211,6 +216,8 @@ fn explain(
             invocation.ui.out().write_all(rendered.trim_ascii())?;
             invocation.ui.print("\n")?;
         }
+        // What renders for another version is not shown by --debug, whatever Helm says.
+        Some(rendered) if rendered.is_empty() && invocation.personality == Personality::Pintle => {}
         Some(rendered) => {
             failure.text.push_str("\n\nUse --debug flag to render out invalid YAML");
             if !rendered.is_empty() {
@@ -259,7 +266,12 @@ fn print(
 fn asks_the_cluster(invocation: &mut Invocation<'_>) -> Result<bool, Failure> {
     let word = invocation.flags.text(names::DRY_RUN_TEXT);
     let invalid = |allowed: &str| {
-        Failure::usage(format!("invalid dry-run value ({}). Must be {allowed}", quote(word.as_bytes())))
+        let failure =
+            Failure::usage(format!("invalid dry-run value ({}). Must be {allowed}", quote(word.as_bytes())));
+        match likeliest(NameOf::Other, word, &["client", "server"]) {
+            Some(near) => failure.hint(format!("did you mean `--dry-run={near}`?")),
+            None => failure,
+        }
     };
     let warning = match word {
         "client" => return Ok(false),

@@ -19,6 +19,7 @@ use crate::commands::template;
 use crate::failure::{Failure, FailureKind};
 use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
+use crate::lookup_from::{self, LOOKUP_FROM};
 use crate::personality::Personality;
 use crate::{lease_holder, schemas};
 use host::{Consent, Host};
@@ -88,6 +89,7 @@ static FLAGS: &[Flag] = &[
     ),
     Flag::switch(names::FAILFAST, "stop at the first failure").short('q'),
     Flag::switch(names::DEBUGPLUGIN, "also write what was rendered to the directory .debug").short('d'),
+    LOOKUP_FROM,
     Flag::switch(names::SKIP_SCHEMA_VALIDATION, "skip the check of values against JSON schemas"),
     Flag::switch(
         names::ALLOW_POST_RENDERER,
@@ -119,6 +121,8 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         [] => defaults.files,
         files => files.to_vec(),
     };
+    let lookup = lookup_from::read(invocation)?;
+    let flags = &invocation.flags;
     let request = UnittestRequest {
         charts: flags.operands.clone(),
         files,
@@ -129,6 +133,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         current_folder,
         rendered_folder: flags.on(names::DEBUGPLUGIN).then(|| PathBuf::from(".debug")),
         changed: None,
+        lookup: lookup.objects.clone(),
         options: Options {
             update_snapshots: flags.on(names::UPDATE_SNAPSHOT),
             fail_fast: flags.on(names::FAILFAST),

@@ -14,6 +14,7 @@ use crate::flag::deploy::REVISION;
 use crate::flag::groups::{CHART, COSIGN, DEVEL, REMOTE, SCHEMA, UNREAD, VALUES};
 use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
+use crate::output::grid::rows_text;
 use crate::report::Reporting;
 use crate::scripts::{self, SCRIPTS};
 use crate::{chart_reference, kubeconfig, request};
@@ -101,7 +102,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             match format {
                 Format::Json => report::json(Node::List(values.iter().map(report::value_tree).collect())),
                 Format::Text if values.len() == 1 => report::value_text(&values[0]),
-                Format::Text => report::values_text(&values),
+                Format::Text => rows_text(invocation, &report::values_rows(&values), 0),
             }
         }
         None => plain(&explanation, &path, format)?,

@@ -344,8 +344,14 @@ pub(crate) fn print_rows(
     rows: &[Vec<String>],
     limit: usize,
 ) -> Result<(), Failure> {
+    let text = rows_text(invocation, rows, limit);
+    invocation.ui.print(&text)
+}
+
+/// As [`print_rows`], as text.
+pub(crate) fn rows_text(invocation: &Invocation<'_>, rows: &[Vec<String>], limit: usize) -> String {
     let (Some((headings, rows)), true) = (rows.split_first(), is_wanted(invocation)) else {
-        return invocation.ui.print(&format!("{}\n", table(rows, limit)));
+        return format!("{}\n", table(rows, limit));
     };
     let last = headings.len().saturating_sub(1);
     let column = |(at, heading): (usize, &String)| Column {
@@ -355,7 +361,8 @@ pub(crate) fn print_rows(
     };
     let mut grid = Grid::new(headings.iter().enumerate().map(column).collect());
     rows.iter().for_each(|row| grid.push(row.iter().map(|cell| Cell::from(cell.trim_end())).collect()));
-    print(invocation, grid, true, "")
+    let width = terminal_width(invocation.environment).filter(|_| !is_wide(invocation));
+    grid.text(Layout { width, headings: true, colors: invocation.ui.paint().on })
 }
 
 /// Whether a command prints a table for people: on a terminal, and where a flag asks for it. What goes into files and pipes

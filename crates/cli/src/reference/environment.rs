@@ -153,7 +153,17 @@ mod tests {
     use super::*;
 
     /// The variables that are given to plugins, to git and to other programs, and not read.
-    const GIVEN: [&str; 4] = ["HELM_PLUGIN", "HELM_BIN", "RELEASE_NAME", "CARGO_"];
+    const GIVEN: [&str; 7] = [
+        "HELM_PLUGIN",
+        "HELM_BIN",
+        "RELEASE_NAME",
+        "CARGO_",
+        // Of the build.
+        "PINTLE_BUILD_",
+        // For the script that `self update` runs.
+        "PINTLE_TO",
+        "PINTLE_VERSION",
+    ];
 
     /// What looks like a variable in the sources and is a column of a table.
     const COLUMNS_OF_TABLES: [&str; 3] = ["APPLY_METHOD", "APP_VERSION", "DEPLOYED_AT"];

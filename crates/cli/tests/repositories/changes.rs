@@ -101,6 +101,15 @@ fn releases_with_newer_charts_are_listed() {
     assert!(output.contains(r#""name":"new""#) && output.contains(r#""status":"up to date""#), "{output}");
     // A chart without a source is looked for by its name.
     assert!(output.contains(r#""name":"local""#), "{output}");
+    let output = good(env.pintle(&format!("outdated {cluster} --check")));
+    assert!(output.contains("CHECK"), "{output}");
+    let output = good(env.pintle(&format!("outdated {cluster} --check -o json")));
+    assert!(output.contains(r#""check":{"done":true,"errors":"#), "{output}");
+    let output = env.pintle(&format!("plan upgrade old r/web {cluster}"));
+    assert!(
+        output.contains("info: the chart goes from 1.0.0 to 1.1.0; `pintle upgrade-check old r/web`"),
+        "{output}"
+    );
     let output = env.pintle(&format!("outdated {cluster} --fail-on-outdated"));
     assert!(output.starts_with("exit 1\n") && output.contains("there are outdated releases"), "{output}");
     good(env.pintle(&format!("upgrade old r/web {cluster}")));

@@ -19,6 +19,7 @@ mod log;
 pub(crate) mod meta;
 mod namespaces;
 mod negotiation;
+mod offline;
 mod openapi;
 mod pod_security;
 mod prepare;
@@ -48,6 +49,7 @@ use pintle_tree::Str;
 
 pub use body::Body;
 pub use clock::{Clock, SystemClock};
+pub use offline::validate_new_object;
 pub use query::FieldValidation;
 
 use crate::controllers::{ControllerManager, Pace, SimulatedClock};

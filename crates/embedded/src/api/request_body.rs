@@ -219,7 +219,7 @@ fn check_custom_kind(
 }
 
 /// Merges `stringData` of a Secret into `data`.
-fn encode_string_data(object: &mut Node) {
+pub(super) fn encode_string_data(object: &mut Node) {
     let Some(Node::Map(texts)) = unset(object, &["stringData"]) else { return };
     let data = map_at(object, &["data"]);
     for (key, text) in texts {

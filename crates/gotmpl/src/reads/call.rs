@@ -4,8 +4,18 @@ use std::collections::BTreeMap;
 
 use super::shape::Shape;
 use super::walk::{Frame, Operand, Walker};
-use super::{Effect, Usage};
+use super::{Effect, Segment, Usage};
 use crate::ast::{Callee, Command, Expr, Position};
+
+/// The name of a file that is rendered by itself, where it is computed. No template is called so.
+const RENDERED_FILE: &str = "$.Template.BasePath";
+
+/// Whether a value is the folder of the templates.
+fn is_base_path(shape: &Shape) -> bool {
+    let Shape::Path(path) = shape else { return false };
+    let is = |segment: &Segment, name: &str| matches!(segment, Segment::Key(key) if *key == name);
+    matches!(&path[..], [template, base] if is(template, "Template") && is(base, "BasePath"))
+}
 
 impl Walker<'_> {
     /// Evaluates a command; `piped` is the result of the command before it.
@@ -43,8 +53,13 @@ impl Walker<'_> {
         arguments: Vec<Operand>,
         position: Position,
     ) -> Operand {
-        let effect = (self.effects)(callee.name(&frame.source.functions));
-        let shape = self.effect(frame, effect, words, &arguments);
+        let name = callee.name(&frame.source.functions);
+        let effect = (self.effects)(name);
+        let shape = match arguments.iter().any(|argument| is_base_path(&argument.shape)) {
+            // As in `include (print $.Template.BasePath "/config.yaml") .`: a rendered file, which is followed by itself.
+            true if matches!(name, "print" | "printf") => Shape::Text(RENDERED_FILE.into()),
+            _ => self.effect(frame, effect, words, &arguments),
+        };
         // A result that is part of an argument is shown where the argument is written.
         let position = match (&shape, arguments.last()) {
             (Shape::Path(_), Some(argument)) => argument.position,
@@ -177,6 +192,11 @@ impl Walker<'_> {
         };
         for name in names {
             match name {
+                Shape::Text(name) if *name == RENDERED_FILE => match &context.shape {
+                    // With its own context it reads nothing that it does not read anyway.
+                    Shape::Path(path) if path.is_empty() => {}
+                    shape => self.read(frame.source, shape, context.position, Usage::Used),
+                },
                 Shape::Text(name) => self.call_template(frame, name, context),
                 _ => self.read(frame.source, &context.shape, context.position, Usage::Used),
             }

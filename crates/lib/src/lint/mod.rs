@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use pintle_render::KubeVersion;
 use pintle_tree::{LogLine, Map, Node};
 
-use crate::{Lifecycle, SchemaLoader};
+use crate::{Lifecycle, LookupObjects, SchemaLoader};
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,6 +79,8 @@ pub struct Options {
     pub schemas: SchemaLoader,
     /// Also applies rules that Helm does not have.
     pub extra_rules: bool,
+    /// What `lookup` finds.
+    pub lookup: LookupObjects,
 }
 
 /// All findings about one chart.

@@ -62,6 +62,9 @@ fn render(
     };
     let mut target = Target::offline(release, capabilities);
     target.mode = Mode::Lint;
+    if let Some(port) = options.lookup.port(&target.release, events) {
+        target.lookup = port;
+    }
     let rendered = crate::prepare::render_for_lint(chart, options, &target, events, findings)?;
     findings.log.extend(rendered.lint_messages.iter().map(|remark| {
         let attributes = vec![("message", remark.message.clone())];

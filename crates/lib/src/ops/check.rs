@@ -22,7 +22,7 @@ use crate::input::{self, go_error_text};
 use crate::options::RenderOptions;
 use crate::prepare::{PrepareOptions, prepare};
 use crate::report::BufferedReporter;
-use crate::{Error, OfflineSession, RecordObjects, Reporter, Result, SchemaLoader};
+use crate::{Error, LookupObjects, OfflineSession, RecordObjects, Reporter, Result, SchemaLoader};
 use catalog::Kinds;
 use values_files::ValuesFile;
 
@@ -53,6 +53,8 @@ pub struct CheckRequest {
     pub skip_schema: bool,
     /// Applies the fixes that need no decision, and checks again.
     pub fix: bool,
+    /// What `lookup` finds.
+    pub lookup: LookupObjects,
 }
 
 /// A chart, or objects that are rendered already.
@@ -76,6 +78,21 @@ pub struct Checked {
     pub report: Report,
     /// The number of fixes, by file.
     pub fixed: BTreeMap<String, usize>,
+    /// What has a fix that could not be applied.
+    pub unfixed: Vec<Unfixed>,
+}
+
+/// A place that was not changed although a fix is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unfixed {
+    /// The file in the chart.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// What would be written there.
+    pub wanted: String,
+    /// Why it was not.
+    pub why: &'static str,
 }
 
 /// The name of the configuration file of a chart.
@@ -161,24 +178,34 @@ fn check_one(
         subject.crds.extend(manifests::located_crds(&options.schema_locations)?);
         Ok(subject)
     };
-    let mut report = options.check(&read(reporter)?);
-    let mut fixed = BTreeMap::new();
+    let mut checked = Checked { report: options.check(&read(reporter)?), ..Checked::default() };
     if let Some(folder) = chart.filter(|chart| request.fix && chart.is_dir()) {
-        fixed = fix(folder, &report)?;
-        if !fixed.is_empty() {
-            report = options.check(&read(reporter)?);
+        fix(folder, &mut checked)?;
+        if !checked.fixed.is_empty() {
+            checked.report = options.check(&read(reporter)?);
         }
     }
-    Ok(Checked { report, fixed })
+    Ok(checked)
 }
 
 /// Applies the fixes of a report to the files of a chart.
-fn fix(chart: &Path, report: &Report) -> Result<BTreeMap<String, usize>> {
-    let mut fixed = BTreeMap::new();
-    for (file, fixes) in pintle_check::fixes(report) {
+fn fix(chart: &Path, checked: &mut Checked) -> Result<()> {
+    for (file, fixes) in pintle_check::fixes(&checked.report) {
         let path = chart.join(&file);
-        // The files of a packaged dependency do not exist on disk.
-        let Ok(text) = pintle_chart::read_limited(&path, pintle_chart::MAX_TEXT) else { continue };
+        let left = |fix: &pintle_check::Fix, why| Unfixed {
+            file: file.clone(),
+            line: fix.line,
+            wanted: fix.replacement.to.clone(),
+            why,
+        };
+        let Ok(text) = pintle_chart::read_limited(&path, pintle_chart::MAX_TEXT) else {
+            let why = "the file is in a packaged dependency";
+            checked.unfixed.extend(fixes.iter().map(|fix| left(fix, why)));
+            continue;
+        };
+        let is_left = |fix: &&pintle_check::Fix| pintle_check::apply(&text, &[(**fix).clone()]).1 == 0;
+        let why = "the template computes the line, or has the text more than once";
+        checked.unfixed.extend(fixes.iter().filter(is_left).map(|fix| left(fix, why)));
         let (text, applied) = pintle_check::apply(&text, &fixes);
         if applied > 0 {
             write_below(chart, Path::new(&file), &text).map_err(|source| Error::File {
@@ -186,10 +213,10 @@ fn fix(chart: &Path, report: &Report) -> Result<BTreeMap<String, usize>> {
                 path,
                 source,
             })?;
-            fixed.insert(file, applied);
+            checked.fixed.insert(file, applied);
         }
     }
-    Ok(fixed)
+    Ok(())
 }
 
 /// A request together with the configuration of the chart.
@@ -356,6 +383,9 @@ impl<'r> Options<'r> {
         // Keys and passwords need not be random to be checked.
         target.repeatable = true;
         target.trace_origins = true;
+        if let Some(port) = self.request.lookup.port(&target.release, &self.session.events) {
+            target.lookup = port;
+        }
         Ok(target)
     }
 }

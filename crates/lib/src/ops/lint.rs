@@ -10,7 +10,7 @@ use pintle_values::ValuesLayer;
 
 use crate::input;
 use crate::lint::{self, Findings, Options};
-use crate::{Error, OfflineSession, Reporter, Result};
+use crate::{Error, LookupObjects, OfflineSession, Reporter, Result};
 
 /// What to check charts with.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +25,8 @@ pub struct LintRequest {
     pub skip_schema: bool,
     /// Also applies rules that Helm does not have.
     pub extra_rules: bool,
+    /// What `lookup` finds.
+    pub lookup: LookupObjects,
     /// Parent of temporary folders for unpacked archives.
     pub scratch: PathBuf,
 }
@@ -56,6 +58,7 @@ pub fn lint(
         skip_schema: request.skip_schema,
         schemas: session.schemas.clone(),
         extra_rules: request.extra_rules,
+        lookup: request.lookup.clone(),
     };
     let outcome = with_folder(chart, &request.scratch, |folder| lint::lint(folder, &options, events));
     events.report(reporter);

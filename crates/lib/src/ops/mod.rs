@@ -105,7 +105,7 @@ pub use adopt::{AdoptRequest, Adopted, adopt};
 pub use attach::{AttachRequest, Attached, Attachments, attach_to_chart};
 pub use chart_input::ChartInput;
 #[cfg(feature = "embedded")]
-pub use check::{CheckRequest, CheckSubject, Checked, LoadedChart, check, check_loaded};
+pub use check::{CheckRequest, CheckSubject, Checked, LoadedChart, Unfixed, check, check_loaded};
 #[cfg(feature = "cluster")]
 pub use compare::{ComparedObject, compare};
 pub use create::{CreateFromRequest, CreateRequest, CreatedFrom, SourceManifest, create, create_from};

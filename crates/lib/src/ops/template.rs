@@ -133,9 +133,6 @@ impl TemplateRequest {
         };
         let mut target = Target::offline(release, capabilities);
         target.dns = self.dns;
-        if !self.lookup.is_empty() {
-            target.lookup = Arc::new(self.lookup.clone());
-        }
         target
     }
 
@@ -251,7 +248,11 @@ pub(super) fn template_offline(
     let rules = request.render_options().rules(&session.schemas);
     let [loaded, before, after] = RENDER_EVENTS;
     let emitted = [loaded, before, after, purpose.last_event(request)];
-    let mut prepared = prepare_for(chart, user, &request.target(), rules, (events, &emitted), reporter)?;
+    let mut target = request.target();
+    if let Some(port) = request.lookup.port(&target.release, events) {
+        target.lookup = port;
+    }
+    let mut prepared = prepare_for(chart, user, &target, rules, (events, &emitted), reporter)?;
     let last = purpose.final_event(request, prepared.events(), reporter);
     let outcome = last.map_or(Ok(()), |event| prepared.emit(event));
     events.report(reporter);

@@ -10,9 +10,11 @@ mod rehearsal;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use pintle_chart::{Chart, MAX_TEXT, read_limited, write_below};
+use pintle_render::{Lookup, Release};
 use pintle_tree::{Map, Node};
 use pintle_unittest::coverage::CoverageReport;
 use pintle_unittest::{
@@ -22,10 +24,10 @@ use pintle_unittest::{
 use pintle_values::NullRules;
 
 use self::charts::Turn;
-use crate::SchemaLoader;
 use crate::input::{self, go_error_text};
 #[cfg(feature = "embedded")]
 use crate::rehearse::{Rehearsal, RehearseRequest};
+use crate::{Lifecycle, LookupObjects, SchemaLoader};
 
 /// Which suites to run, and how.
 #[derive(Clone, Debug)]
@@ -50,6 +52,8 @@ pub struct UnittestRequest {
     pub changed: Option<Vec<PathBuf>>,
     /// How suites are run.
     pub options: Options,
+    /// What `lookup` finds besides the objects of suites.
+    pub lookup: LookupObjects,
 }
 
 /// What tests need from the program.
@@ -143,7 +147,12 @@ fn test_chart(
             (suite, snapshots)
         })
         .collect();
-    let host = Files { host, chart: Path::new(path), folder: request.rendered_folder.as_deref() };
+    let host = Files {
+        host,
+        chart: Path::new(path),
+        folder: request.rendered_folder.as_deref(),
+        lookup: &request.lookup,
+    };
     let runner = Runner::new(chart, options, &host);
     let mut capabilities = turn.take(|capabilities| {
         let before = capabilities.clone();
@@ -306,9 +315,15 @@ struct Files<'f> {
     #[cfg_attr(not(feature = "embedded"), expect(dead_code, reason = "only rehearsals read it"))]
     chart: &'f Path,
     folder: Option<&'f Path>,
+    lookup: &'f LookupObjects,
 }
 
 impl Host for Files<'_> {
+    fn lookup(&self, release: &Release) -> Option<Arc<dyn Lookup + Send + Sync>> {
+        // Scripts of charts reach no network in tests.
+        self.lookup.port(release, &Lifecycle::default())
+    }
+
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
         input::read_values(Path::new(path))
     }
@@ -363,6 +378,7 @@ impl Default for UnittestRequest {
             rendered_folder: None,
             changed: None,
             options: Options { nulls: NullRules::Helm4, ..Options::default() },
+            lookup: LookupObjects::default(),
         }
     }
 }

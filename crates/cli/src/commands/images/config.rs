@@ -10,7 +10,7 @@ use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::{Failure, reason};
 use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
-use crate::output::table::table;
+use crate::output::grid::print_rows;
 use crate::read;
 
 /// `images config`
@@ -99,5 +99,5 @@ fn list(invocation: &mut Invocation<'_>, path: &str, text: Option<String>) -> Re
         cells.into_iter().chain([entry.description.clone()]).collect()
     });
     let rows: Vec<Vec<String>> = [heads].into_iter().chain(rows).collect();
-    invocation.ui.print(&format!("{}\n", table(&rows, 0)))
+    print_rows(invocation, &rows, 0)
 }

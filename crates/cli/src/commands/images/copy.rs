@@ -18,6 +18,7 @@ use crate::failure::{Failure, FailureKind, hint};
 use crate::flag::groups::VALUES;
 use crate::flag::{Flag, FlagCompletion, Kind, names};
 use crate::invocation::Invocation;
+use crate::output::grid::counted;
 
 /// `images copy SOURCE... DESTINATION`
 pub(crate) static COMMAND: Command = Command {
@@ -123,14 +124,17 @@ fn print_findings(invocation: &mut Invocation<'_>, plan: &CopyPlan) -> Result<()
     let Some((_, first)) = plan.refused.first() else { return Ok(()) };
     let hint = hint(first);
     for (source, error) in &plan.refused {
-        invocation.ui.warn(&format!("{source} cannot be copied: {error}"));
+        let text = error.to_string();
+        // The number of the system's error is for programmers.
+        let text = text.split(" (os error ").next().unwrap_or(&text);
+        invocation.ui.warn(&format!("{source} cannot be copied: {text}"));
     }
     if goes_on {
         return Ok(());
     }
     let (refused, all) = (plan.refused.len(), plan.refused.len() + plan.planned.len());
-    let failure =
-        Failure::run_time(format!("{refused} of {all} images cannot be copied, so nothing was copied"));
+    let all = counted(all, "image");
+    let failure = Failure::run_time(format!("{refused} of {all} cannot be copied, so nothing was copied"));
     Err(failure.hint(hint.unwrap_or_else(|| "--keep-going copies the others".to_owned())))
 }
 

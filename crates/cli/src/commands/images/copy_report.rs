@@ -8,7 +8,7 @@ use crate::copy_progress::{is_unchanged, size};
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 use crate::output::format::{Format, Record, print_data};
-use crate::output::table::table;
+use crate::output::grid::{counted, print_rows};
 
 /// Prints the plan.
 pub(super) fn print_plan(invocation: &mut Invocation<'_>, plan: &CopyPlan) -> Result<(), Failure> {
@@ -42,8 +42,8 @@ pub(super) fn print_plan(invocation: &mut Invocation<'_>, plan: &CopyPlan) -> Re
     }
     let missing = plan.planned.iter().map(|planned| planned.missing).sum();
     let count = plan.planned.len();
-    let text = format!("{}\n\n{count} images, at most {} to copy\n", table(&rows, 0), size(missing));
-    invocation.ui.print(&text)
+    print_rows(invocation, &rows, 0)?;
+    invocation.ui.print(&format!("\n{}, at most {} to copy\n", counted(count, "image"), size(missing)))
 }
 
 fn state(standing: &DestinationStatus) -> &'static str {
@@ -102,8 +102,10 @@ pub(super) fn print_outcomes(invocation: &mut Invocation<'_>, outcomes: &[Outcom
     let issue = if failed > 0 { format!(", {failed} failed") } else { String::new() };
     let CopyStats { copied: blobs, mounted, existing: known, bytes, artifacts, .. } = sum;
     invocation.ui.print(&format!(
-        "{copied} images copied, {there} were there{issue}\n\
-         {blobs} blobs copied ({}), {mounted} mounted, {known} were there; {artifacts} signatures and the like\n",
+        "{} copied, {there} were there{issue}\n\
+         {} copied ({}), {mounted} mounted, {known} were there; {artifacts} signatures and the like\n",
+        counted(usize::try_from(copied).unwrap_or(usize::MAX), "image"),
+        counted(blobs, "blob"),
         size(bytes)
     ))
 }

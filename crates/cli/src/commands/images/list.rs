@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use crate::flag::groups::VALUES;
 use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
+use crate::output::grid::{counted, rows_text};
 
 /// `images list [CHART|RELEASE]`
 pub(crate) static COMMAND: Command = Command {
@@ -77,9 +78,10 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         unresolved?;
         let text = ImageLock::new(&images).write((&chart.0, &chart.1), &images)?;
         files::write("--lock", &lock, &text, Existing::Replace)?;
-        return invocation.ui.print(&format!("{lock}: {} images\n", images.len()));
+        return invocation.ui.print(&format!("{lock}: {}\n", counted(images.len(), "image")));
     }
-    let text = listing::text(shape, &images, &chart, invocation.flags.on(names::UNIQUE))?;
+    let table = |rows: &[Vec<String>]| rows_text(invocation, rows, 0);
+    let text = listing::text(shape, &images, &chart, invocation.flags.on(names::UNIQUE), table)?;
     invocation.ui.out().write_all(&text)?;
     unresolved
 }
@@ -92,7 +94,10 @@ fn unresolved(invocation: &mut Invocation<'_>, images: &[ListedImage]) -> Result
     }
     match problems.len() {
         0 => Ok(()),
-        count => Err(Failure::run_time(format!("{count} of {} images could not be resolved", images.len()))),
+        count => {
+            let all = counted(images.len(), "image");
+            Err(Failure::run_time(format!("{count} of {all} could not be resolved")))
+        }
     }
 }
 
@@ -108,7 +113,10 @@ fn compare(
         invocation.ui.warn(difference);
     }
     match differences.len() {
-        0 => invocation.ui.print(&format!("{path}: {} images are unchanged\n", now.images.len())),
+        0 => {
+            let are = if now.images.len() == 1 { "is" } else { "are" };
+            invocation.ui.print(&format!("{path}: {} {are} unchanged\n", counted(now.images.len(), "image")))
+        }
         count => Err(Failure::run_time(format!("{path}: {count} differences"))
             .hint(format!("`--lock {path}` updates the file"))),
     }

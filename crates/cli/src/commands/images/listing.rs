@@ -12,7 +12,6 @@ use crate::flag::names;
 use crate::flag::parsed::Parsed;
 use crate::invocation::Invocation;
 use crate::output::format::{Record, Records, yaml_of};
-use crate::output::table::table;
 use crate::report::Reporting;
 use crate::request;
 
@@ -79,11 +78,12 @@ pub(super) fn text(
     images: &[ListedImage],
     chart: &ChartName,
     unique: bool,
+    table: impl FnOnce(&[Vec<String>]) -> String,
 ) -> Result<Vec<u8>, Failure> {
     let failed = |error: json::Error| Failure::run_time(format!("cannot write the output: {error}"));
     let records: Vec<Record> = images.iter().map(|image| record(image, unique)).collect();
     Ok(match format {
-        ListFormat::Table => rows(images, unique).into_bytes(),
+        ListFormat::Table => table(&rows(images, unique)).into_bytes(),
         ListFormat::Csv => csv(images, unique).into_bytes(),
         ListFormat::Json => {
             let mut text = json::write_pretty(&Records(&records)).map_err(failed)?;
@@ -105,7 +105,7 @@ fn digest(image: &ListedImage) -> Option<&Digest> {
     asked.or_else(|| image.name.as_ref()?.digest())
 }
 
-fn rows(images: &[ListedImage], unique: bool) -> String {
+fn rows(images: &[ListedImage], unique: bool) -> Vec<Vec<String>> {
     let resolved = images.iter().any(|image| image.resolved.is_some());
     let mut headings = vec!["IMAGE".to_owned()];
     if resolved {
@@ -131,7 +131,7 @@ fn rows(images: &[ListedImage], unique: bool) -> String {
             rows.push(row);
         }
     }
-    format!("{}\n", table(&rows, 0))
+    rows
 }
 
 fn platforms(image: &ListedImage) -> Vec<String> {

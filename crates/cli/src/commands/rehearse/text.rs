@@ -2,6 +2,8 @@
 
 use pintle::rehearse::{Finding, Rehearsal, Severity, Stage};
 
+use crate::output::color::{BLUE, GREEN, RED, Rule, YELLOW};
+
 /// The number of findings in the short report, so that it fits on a terminal of 24 lines.
 const MAX_FINDINGS: usize = 7;
 /// The maximum length of a finding in the short report.
@@ -48,6 +50,20 @@ pub(in crate::commands) fn text(report: &Rehearsal, verbose: bool) -> String {
     out
 }
 
+/// The colors of the report.
+pub(in crate::commands) const COLORS: &[Rule] = &[
+    Rule::new("", "Problems:", RED),
+    Rule::new("", "Warnings:", YELLOW),
+    Rule::new("", "Notes:", BLUE),
+    Rule::new("", "the chart does not work", RED),
+    Rule::new("", "the chart works, with warnings", YELLOW),
+    Rule::new("", "the chart works", GREEN),
+    Rule::new("  ", "FAIL", RED),
+    Rule::new("  ", "ok  ", GREEN),
+    Rule::new(": ", "failed", RED),
+    Rule::new(": ", "ok", GREEN),
+];
+
 /// A stage in one line.
 fn add_summary(out: &mut String, stage: &Stage) {
     let word = if stage.error.is_empty() { "ok" } else { "failed" };
@@ -87,7 +103,7 @@ fn add_stage(out: &mut String, stage: &Stage) {
     let events = stage.events.len();
     if events > 0 {
         let bad = stage.events.iter().filter(|event| event.kind == "Warning").count();
-        out.push_str(&format!("  {events} events, {bad} warnings\n"));
+        out.push_str(&format!("  {}, {}\n", count_of(events, "event"), count_of(bad, "warning")));
     }
 }
 

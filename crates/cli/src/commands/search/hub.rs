@@ -13,7 +13,7 @@ use crate::flag::deploy::OUTPUT;
 use crate::flag::{Flag, Kind, names};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, Record, Records, print_data};
-use crate::output::table::table;
+use crate::output::grid::print_rows;
 use crate::remote;
 use crate::report::Reporting;
 
@@ -56,8 +56,8 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         Format::Table if charts.is_empty() => invocation.ui.print("No results found\n"),
         Format::Table => {
             let limit = usize::try_from(flags.uint(names::MAX_COL_WIDTH)).unwrap_or(usize::MAX);
-            let text = table(&rows(&charts, flags.on(names::LIST_REPO_URL)), limit);
-            invocation.ui.print(&format!("{text}\n"))
+            let rows = rows(&charts, flags.on(names::LIST_REPO_URL));
+            print_rows(invocation, &rows, limit)
         }
         format => {
             let records: Vec<Record> = charts.iter().map(record).collect();

@@ -5,8 +5,6 @@ use pintle::render::TemplateLine;
 use pintle::tree::{Map, Node, json as tree_json};
 use pintle::values::{Layer, Origin, Via};
 
-use crate::output::table::table;
-
 /// A tree as JSON text.
 pub(super) fn json(node: Node) -> String {
     let text = tree_json::write_pretty(&node).unwrap_or_default();
@@ -29,7 +27,7 @@ pub(super) fn value_text(value: &ExplainedValue) -> String {
 }
 
 /// Many values, one line each.
-pub(super) fn values_text(values: &[ExplainedValue]) -> String {
+pub(super) fn values_rows(values: &[ExplainedValue]) -> Vec<Vec<String>> {
     let mut rows = vec![["PATH", "VALUE", "SET BY", "READ BY"].map(str::to_owned).to_vec()];
     for value in values {
         let readers = match value.readers.len() {
@@ -40,7 +38,7 @@ pub(super) fn values_text(values: &[ExplainedValue]) -> String {
         let shown = shortened(&spelled(&value.value));
         rows.push(vec![value.path.to_string(), shown, source_text(value.origin.as_ref()), readers]);
     }
-    format!("{}\n", table(&rows, 0))
+    rows
 }
 
 /// A rendered line.

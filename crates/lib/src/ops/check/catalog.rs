@@ -32,6 +32,11 @@ impl Catalog for Kinds {
         self.0.definitions().source(&Str::from(name))
     }
 
+    fn refusals(&self, object: &Node) -> Vec<(String, String)> {
+        let causes = pintle_embedded::validate_new_object(self.0, object).into_iter();
+        causes.map(|cause| (cause.field, cause.message)).collect()
+    }
+
     fn serves_group(&self, group: &str) -> bool {
         self.0.groups().iter().any(|known| known.name == *group)
     }

@@ -256,23 +256,27 @@ impl Holes<'_> {
     fn fill(&self, text: &str) -> Vec<u8> {
         let mut out = String::with_capacity(text.len());
         for line in escaped(text).lines() {
-            let mut line = line.to_owned();
-            while let Some((at, word, hole)) = self.first_in(&line) {
-                let indent = line.len() - line.trim_start_matches([' ', '-']).len();
-                line.replace_range(at..at + word.len(), &hole.expression(indent));
+            let indent = line.len() - line.trim_start_matches([' ', '-']).len();
+            let mut rest = line;
+            // What is written in is not searched again: names of objects are part of it.
+            while let Some((at, length, hole)) = self.first_in(rest) {
+                out.push_str(&rest[..at]);
+                out.push_str(&hole.expression(indent));
+                rest = &rest[at + length..];
             }
-            out.push_str(&line);
+            out.push_str(rest);
             out.push('\n');
         }
         out.into_bytes()
     }
 
-    fn first_in(&self, line: &str) -> Option<(usize, String, &Hole)> {
+    /// Where the next hole is, how long its word is, and the hole.
+    fn first_in(&self, line: &str) -> Option<(usize, usize, &Hole)> {
         let at = line.find(&self.mark)?;
         let rest = &line[at + self.mark.len()..];
         let digits = &rest[..rest.find('x')?];
         let hole = self.found.get(digits.parse::<usize>().ok()?)?;
-        Some((at, format!("{}{digits}x", self.mark), hole))
+        Some((at, self.mark.len() + digits.len() + 1, hole))
     }
 }
 

@@ -59,6 +59,7 @@ pub struct CreatedFrom {
 /// # Errors
 /// A bad name, manifests that cannot be read or have no objects, and files that cannot be written.
 pub fn create_from(request: &CreateFromRequest) -> Result<CreatedFrom> {
+    create::check_name(&request.name)?;
     let mut notes = Vec::new();
     let (objects, crds) = read(&request.manifests, &mut notes)?;
     let namespace = common_namespace(&objects, &mut notes);
@@ -76,7 +77,7 @@ pub fn create_from(request: &CreateFromRequest) -> Result<CreatedFrom> {
     draft.prove(&objects, namespace.as_deref())?;
     let files = draft.files(&crds)?;
     let folder = create::write_files(&request.name, files, &request.folder, &mut |_| {})?;
-    Ok(CreatedFrom { folder, objects: objects.len(), values: draft.count, crds: crds.len(), notes })
+    Ok(CreatedFrom { folder, objects: objects.len(), values: draft.count(), crds: crds.len(), notes })
 }
 
 /// The objects and the CRDs, as a user would have written them.
@@ -84,7 +85,9 @@ fn read(manifests: &[SourceManifest], notes: &mut Vec<String>) -> Result<(Vec<Ob
     let (mut objects, mut crds) = (Vec::new(), Vec::new());
     let mut seen = BTreeSet::new();
     for manifest in manifests {
-        for object in Object::read_manifest(&manifest.text, &manifest.name)? {
+        let objects_of = Object::read_manifest(&manifest.text, &manifest.name)
+            .map_err(|error| Error::Input(error.to_string()))?;
+        for object in objects_of {
             if object.kind().is_empty() || object.name().is_empty() {
                 return Err(Error::Input(format!("{}: an object has no kind or no name", manifest.name)));
             }
@@ -211,8 +214,9 @@ pub(super) fn camel_case(name: &str) -> String {
         }
     }
     match out.chars().next() {
-        Some(first) if first.is_ascii_alphabetic() => out,
-        // `global` has a meaning of its own, and keys cannot begin with a digit.
+        // `global` has a meaning of its own.
+        Some(first) if first.is_ascii_alphabetic() && out != "global" => out,
+        // Keys that templates read with a dot cannot begin with a digit.
         _ => format!("n{out}"),
     }
 }
@@ -220,57 +224,56 @@ pub(super) fn camel_case(name: &str) -> String {
 /// The chart, as far as it is made.
 struct Draft {
     name: String,
-    values: Map<Node>,
-    /// Kinds and names of the objects that a key's values are for, for comments.
-    titles: BTreeMap<String, Vec<String>>,
-    templates: Vec<(String, Extracted)>,
-    tags: BTreeSet<String>,
-    count: usize,
+    templates: Vec<Template>,
+    paths: BTreeSet<String>,
+}
+
+/// The template of one object.
+struct Template {
+    path: String,
+    /// Kind and name of the object, for comments.
+    title: String,
+    extracted: Extracted,
 }
 
 impl Draft {
     fn new(name: &str) -> Draft {
-        Draft {
-            name: name.to_owned(),
-            values: Map::new(),
-            titles: BTreeMap::new(),
-            templates: Vec::new(),
-            tags: BTreeSet::new(),
-            count: 0,
-        }
+        Draft { name: name.to_owned(), templates: Vec::new(), paths: BTreeSet::new() }
     }
 
     fn add(&mut self, object: &Object, extracted: Extracted) {
-        for (path, value) in &extracted.values {
-            insert(&mut self.values, path, value.clone());
-            if let (Some("tag"), Some(tag)) = (path.last().map(String::as_str), value.as_str()) {
-                self.tags.insert(tag.to_owned());
-            }
-        }
-        self.count += extracted.values.len();
-        if let Some((path, _)) = extracted.values.first() {
-            let title = format!("{} {}", object.kind(), object.name());
-            self.titles.entry(path[0].clone()).or_default().push(title);
-        }
-        let kind = object.kind().to_lowercase();
-        let plain =
-            |name: &str| name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '.', "-");
-        let mut path = format!("templates/{}-{kind}.yaml", plain(object.name()));
+        let base = file_name(&format!("{}-{}", object.name(), object.kind().to_lowercase()));
+        let mut path = format!("templates/{base}.yaml");
         let mut round = 1;
-        while self.templates.iter().any(|(other, _)| *other == path) {
+        while !self.paths.insert(path.clone()) {
             round += 1;
-            path = format!("templates/{}-{kind}-{round}.yaml", plain(object.name()));
+            path = format!("templates/{base}-{round}.yaml");
         }
-        self.templates.push((path, extracted));
+        let title = format!("{} {}", object.kind(), object.name());
+        self.templates.push(Template { path, title, extracted });
+    }
+
+    /// Writes an object down as it is. Its values would have no effect.
+    fn write_literally(&mut self, index: usize) {
+        let extracted = &mut self.templates[index].extracted;
+        extracted.template.clone_from(&extracted.literal);
+        extracted.values.clear();
+    }
+
+    /// How many values the templates read.
+    fn count(&self) -> usize {
+        self.templates.iter().map(|template| template.extracted.values.len()).sum()
+    }
+
+    /// The values of all templates.
+    fn values(&self) -> impl Iterator<Item = &(Vec<String>, Node)> {
+        self.templates.iter().flat_map(|template| &template.extracted.values)
     }
 
     /// Renders each template, and writes down literally what would not be the same.
     fn prove(&mut self, objects: &[Object], namespace: Option<&str>) -> Result<()> {
         let different = self.differences(objects, namespace)?;
-        for &index in &different {
-            let literal = self.templates[index].1.literal.clone();
-            self.templates[index].1.template = literal;
-        }
+        different.iter().for_each(|index| self.write_literally(*index));
         if !different.is_empty()
             && let Some(&index) = self.differences(objects, namespace)?.first()
         {
@@ -307,7 +310,7 @@ impl Draft {
             let path = format!("{}/{path}", self.name);
             rendered.files.iter().find(|(name, _)| *name == path).map(|(_, text)| text.as_slice())
         };
-        let is_different = |(object, (path, _)): (&Object, &(String, Extracted))| {
+        let is_different = |(object, Template { path, .. }): (&Object, &Template)| {
             let found = text_of(path).map(|text| Object::read_manifest(text, path));
             !matches!(found, Some(Ok(found)) if found.len() == 1 && found[0].to_json() == expected(object, namespace))
         };
@@ -325,17 +328,20 @@ impl Draft {
             pintle_values::schema::derive_with(&values, &[], SchemaFormat::Json).map_err(Error::Input)?;
         files.push(File::new("values.yaml", values));
         files.push(File::new("values.schema.json", schema));
-        let template = |(path, made): &(String, Extracted)| File::new(path.as_str(), made.template.clone());
+        let template = |made: &Template| File::new(made.path.as_str(), made.extracted.template.clone());
         files.extend(self.templates.iter().map(template));
         for object in crds {
-            let path = format!("crds/{}.yaml", object.name());
+            let path = format!("crds/{}.yaml", file_name(object.name()));
             files.push(File::new(path, pintle_yaml::write(object.body()).map_err(written)?));
         }
         Ok(files)
     }
 
     fn chart_file(&self) -> String {
-        let version = match (self.tags.len(), self.tags.first()) {
+        let is_tag = |path: &[String]| path.last().is_some_and(|key| key == "tag");
+        let tags: BTreeSet<&str> =
+            self.values().filter(|(path, _)| is_tag(path)).filter_map(|(_, value)| value.as_str()).collect();
+        let version = match (tags.len(), tags.first()) {
             (1, Some(tag)) => {
                 format!("\n# The version of what the chart runs.\nappVersion: {}\n", quoted(tag))
             }
@@ -349,16 +355,42 @@ impl Draft {
     }
 
     fn values_file(&self) -> Result<Vec<u8>> {
+        let mut values = Map::new();
+        let mut titles: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for template in &self.templates {
+            for (path, value) in &template.extracted.values {
+                insert(&mut values, path, value.clone());
+            }
+            if let Some((path, _)) = template.extracted.values.first() {
+                titles.entry(&path[0]).or_default().push(one_line(&template.title));
+            }
+        }
         let mut out = format!("# The settings of {} and their defaults.\n", self.name).into_bytes();
-        for (key, value) in self.values.iter() {
-            let titles =
-                self.titles.get(&key.to_string()).map(|titles| titles.join(", ")).unwrap_or_default();
+        for (key, value) in values.iter() {
+            let titles = key.as_str().and_then(|key| titles.get(key));
+            let titles = titles.map(|titles| titles.join(", ")).unwrap_or_default();
             out.extend_from_slice(format!("\n# -- {titles}\n").as_bytes());
             let one: Map<Node> = [(key.clone(), value.clone())].into_iter().collect();
             out.extend_from_slice(&pintle_yaml::write(&Node::Map(one)).map_err(written)?);
         }
         Ok(out)
     }
+}
+
+/// The longest name of a file, without its end.
+const MAX_FILE_NAME: usize = 200;
+
+/// A name of a file for a name that may be anything.
+fn file_name(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '.' { c } else { '-' };
+    let name: String = name.chars().map(plain).take(MAX_FILE_NAME).collect();
+    // Charts leave files out whose names begin with a dot.
+    if name.starts_with('.') { format!("-{name}") } else { name }
+}
+
+/// A text for a comment.
+fn one_line(text: &str) -> String {
+    text.replace(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}'), " ")
 }
 
 /// What a template has to render to: without the namespace that the release brings.

@@ -31,6 +31,8 @@ pub struct ComparedRelease {
     pub source: String,
     /// Why the newest version is unknown, if that is an error.
     pub problem: String,
+    /// What fetches versions of the chart from there: the reference and the URL of the repository, which may be empty.
+    pub chart: (String, String),
 }
 
 impl ComparedRelease {
@@ -70,6 +72,14 @@ pub async fn outdated(
     .await
 }
 
+/// The newest version of a chart.
+#[derive(Default)]
+struct Found {
+    version: String,
+    source: String,
+    chart: (String, String),
+}
+
 /// Finds the newest versions of charts; each repository is asked once.
 struct Lookup {
     remote: Remote,
@@ -84,45 +94,48 @@ impl Lookup {
             Some(source) => self.newest(&release.chart_name, &source),
             None => Ok(self.by_name(&release.chart_name)),
         };
-        let (newest, source, problem) = match found {
-            Ok((newest, source)) => (newest, source, String::new()),
-            Err(problem) => (String::new(), String::new(), problem),
+        let (found, problem) = match found {
+            Ok(found) => (found, String::new()),
+            Err(problem) => (Found::default(), problem),
         };
-        ComparedRelease { release, newest, source, problem }
+        ComparedRelease { release, newest: found.version, source: found.source, problem, chart: found.chart }
     }
 
     /// The newest version at the source of the chart, and that source.
-    fn newest(&mut self, name: &str, source: &ChartSource) -> Result<(String, String), String> {
+    fn newest(&mut self, name: &str, source: &ChartSource) -> Result<Found, String> {
         if source.repository.is_empty() {
             let Some(path) = source.url.strip_prefix("oci://") else {
                 // A single archive has no versions.
-                return Ok((String::new(), source.url.clone()));
+                return Ok(Found { source: source.url.clone(), ..Found::default() });
             };
             let path = path.split_once('@').map_or(path, |(path, _)| path);
             let end = path.rfind(':').filter(|at| !path[*at..].contains('/')).unwrap_or(path.len());
             let reference = format!("oci://{}", &path[..end]);
-            return Ok((self.resolve(reference.clone(), "")?, reference));
+            let version = self.resolve(reference.clone(), "")?;
+            return Ok(Found { version, source: reference.clone(), chart: (reference, String::new()) });
         }
         let is_it = |entry: &&Entry| address::equal(&entry.url, &source.repository);
-        let version = match self.entries.iter().find(is_it).cloned() {
+        let chart = match self.entries.iter().find(is_it).cloned() {
             Some(entry) => {
                 self.refresh(&entry)?;
-                self.resolve(format!("{}/{name}", entry.name), "")?
+                (format!("{}/{name}", entry.name), String::new())
             }
-            None => self.resolve(name.to_owned(), &source.repository)?,
+            None => (name.to_owned(), source.repository.clone()),
         };
-        Ok((version, source.repository.clone()))
+        let version = self.resolve(chart.0.clone(), &chart.1)?;
+        Ok(Found { version, source: source.repository.clone(), chart })
     }
 
     /// The newest version of a chart that exactly one repository has.
-    fn by_name(&mut self, name: &str) -> (String, String) {
+    fn by_name(&mut self, name: &str) -> Found {
         let mut found = Vec::new();
         for entry in self.entries.clone() {
             if self.refresh(&entry).is_err() {
                 continue;
             }
-            if let Ok(version) = self.resolve(format!("{}/{name}", entry.name), "") {
-                found.push((version, entry.url));
+            let reference = format!("{}/{name}", entry.name);
+            if let Ok(version) = self.resolve(reference.clone(), "") {
+                found.push(Found { version, source: entry.url, chart: (reference, String::new()) });
             }
         }
         if found.len() == 1 { found.remove(0) } else { Default::default() }
