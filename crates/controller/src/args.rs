@@ -27,6 +27,8 @@ Usage: pintle-controller [FLAGS]
   --requeue-dependency DURATION    look at dependencies that are not ready this often (30s)
   --graceful-shutdown-timeout DURATION
                                    let running operations end for this long before they are cancelled (600s)
+  --replicas-share                 let all replicas work, each on a part of the requests; without it, one leads and the others
+                                   stand by
   --leader-elect=false             do not take part in a leader election
   --lease-namespace NAME           the namespace of the leader's lease (pintle-system)
   --identity NAME                  the name of this process, such as that of its pod
@@ -85,7 +87,7 @@ impl Args {
                 parsed.options.addresses = rules.map_err(|error| format!("{name}: {error}"))?;
                 continue;
             }
-            if let "--watch-values" | "--leader-elect" = name.as_str() {
+            if let "--watch-values" | "--leader-elect" | "--replicas-share" = name.as_str() {
                 let on = match value.as_deref() {
                     None | Some("true") => true,
                     Some("false") => false,
@@ -93,12 +95,16 @@ impl Args {
                 };
                 match name.as_str() {
                     "--watch-values" => parsed.options.watch_values = on,
+                    "--replicas-share" => parsed.options.replicas_share = on,
                     _ => parsed.leader_elect = on,
                 }
                 continue;
             }
             let value = value.or_else(|| args.next()).ok_or_else(|| format!("{name} needs a value"))?;
             parsed.set(&name, value)?;
+        }
+        if parsed.options.replicas_share && !parsed.leader_elect {
+            return Err("--replicas-share needs the leases that --leader-elect=false switches off".to_owned());
         }
         Ok(parsed)
     }

@@ -26,6 +26,7 @@ mod post_render;
 mod reconcile;
 mod report;
 pub mod request;
+mod ring;
 mod run;
 mod serve;
 pub mod stamp;

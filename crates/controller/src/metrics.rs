@@ -22,6 +22,27 @@ pub struct Metrics {
     requests: AtomicU64,
     /// Whether this process is the leader.
     leader: AtomicU64,
+    /// The ring, if the replicas share the requests.
+    ring: Mutex<Option<RingStatus>>,
+}
+
+/// What a replica knows about the ring.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RingStatus {
+    /// The slots that it owns.
+    pub(crate) slots: usize,
+    /// The epoch of the table that it follows.
+    pub(crate) epoch: u64,
+    /// The replicas in that table.
+    pub(crate) replicas: usize,
+    /// The slots that it gained or lost so far.
+    pub(crate) moves: u64,
+    /// The slots in which nobody begins anything now.
+    pub(crate) unowned: usize,
+    /// For how long slots had no owner, added up.
+    pub(crate) unowned_seconds: f64,
+    /// Whether it writes the table.
+    pub(crate) coordinates: bool,
 }
 
 #[derive(Debug, Default)]
@@ -80,6 +101,33 @@ impl Metrics {
         self.leader.store(u64::from(is_leader), Ordering::Relaxed);
     }
 
+    /// Sets what is known about the ring.
+    pub(crate) fn set_ring(&self, status: RingStatus) {
+        *self.ring.lock().unwrap_or_else(PoisonError::into_inner) = Some(status);
+    }
+
+    fn render_ring(&self, out: &mut String) {
+        let Some(ring) = *self.ring.lock().unwrap_or_else(PoisonError::into_inner) else { return };
+        let coordinates = f64::from(u8::from(ring.coordinates));
+        for (name, kind, help, value) in [
+            ("slots", "gauge", "Slots of requests that this replica owns.", ring.slots as f64),
+            ("epoch", "gauge", "The epoch of the table that this replica follows.", ring.epoch as f64),
+            ("replicas", "gauge", "Replicas in the table.", ring.replicas as f64),
+            ("moves_total", "counter", "Slots that this replica gained or lost.", ring.moves as f64),
+            ("unowned_slots", "gauge", "Slots in which nobody begins anything now.", ring.unowned as f64),
+            (
+                "unowned_slot_seconds_total",
+                "counter",
+                "For how long slots had no owner, added up.",
+                ring.unowned_seconds,
+            ),
+            ("coordinator", "gauge", "1 if this replica writes the table.", coordinates),
+        ] {
+            let _ = writeln!(out, "# HELP pintle_ring_{name} {help}\n# TYPE pintle_ring_{name} {kind}");
+            let _ = writeln!(out, "pintle_ring_{name} {value}");
+        }
+    }
+
     /// The text that Prometheus reads.
     pub fn render(&self) -> String {
         let mut out = String::new();
@@ -108,6 +156,7 @@ impl Metrics {
             head(&mut out, name, "gauge", help);
             let _ = writeln!(out, "{name} {value}");
         }
+        self.render_ring(&mut out);
         out
     }
 }

@@ -35,6 +35,7 @@ use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::reconcile::{ClusterCache, Log, Reconciler};
 use crate::request::{ArchiveKind, FINALIZER, HelmRequest, RequestHead, Undecodable, WATCH_LABEL};
+use crate::ring::{Gains, Refusal, Share, slot_of};
 use crate::serve::Health;
 use crate::value_files::ValueFiles;
 use crate::{Error, Result};
@@ -48,8 +49,11 @@ pub(crate) const DISCOVERY_MAX_AGE: Duration = Duration::from_secs(60);
 /// How much memory reconciliations may use together, if nothing else is known.
 const DEFAULT_MEMORY: u64 = 1 << 30;
 
+/// When a reconciliation that was revoked is tried again.
+const REVOKED_RETRY: Duration = Duration::from_secs(1);
+
 /// How long giving up the leader's lease may take.
-const RELEASE_TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const RELEASE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How the controller runs.
 #[derive(Clone, Debug)]
@@ -85,6 +89,9 @@ pub struct Options {
     pub addresses: AddressRules,
     /// The election, if there is one.
     pub election: Option<LeaderElection>,
+    /// Whether the replicas share the requests, instead of one that leads and others that stand by. The names and the times are
+    /// those of `election`.
+    pub replicas_share: bool,
     /// Who we are; unique for each process.
     pub identity: String,
     /// Who we are in leases on releases, if there is no election; by `identity` if not set.
@@ -109,6 +116,7 @@ impl Default for Options {
             proxies: Proxies::default(),
             addresses: AddressRules::default(),
             election: None,
+            replicas_share: false,
             identity: "pintle-controller".to_owned(),
             holder: None,
         }
@@ -166,6 +174,9 @@ pub async fn run(
 ) -> Result<()> {
     let stop = stop.shared();
     cluster.refresh_discovery_after(DISCOVERY_MAX_AGE);
+    if let Some(ring) = options.election.clone().filter(|_| options.replicas_share) {
+        return crate::ring::run(cluster, options, ring, health, log, stop).await;
+    }
     let mut candidate = options.election.clone().map(|election| Candidate::new(cluster.clone(), election));
     if let Some(candidate) = &mut candidate {
         // A standby replica counts as ready.
@@ -182,7 +193,7 @@ pub async fn run(
     let holder = options.holder(candidate.as_ref().map(Candidate::leadership));
     let reconciler = Arc::new(reconciler(&cluster, &options, holder, &health.metrics, &log, &cancel));
     let (end, ended) = tokio::sync::watch::channel(false);
-    let work = run_workers(cluster.clone(), options.clone(), reconciler, health.clone(), ended);
+    let work = run_workers(cluster.clone(), options.clone(), reconciler, health.clone(), ended, None);
     let mut work = std::pin::pin!(work);
     let outcome = tokio::select! {
         outcome = &mut work => outcome,
@@ -227,7 +238,7 @@ async fn hold(candidate: &mut Option<Candidate>, stop: &(impl Future<Output = ()
     }
 }
 
-fn reconciler(
+pub(crate) fn reconciler(
     cluster: &Cluster,
     options: &Options,
     holder: LeaseHolder,
@@ -266,6 +277,8 @@ struct Worker {
     /// Failures to read a request or to write its status in a row, by uid.
     failures: Mutex<BTreeMap<String, u32>>,
     known: Arc<Known>,
+    /// Which requests are ours, if replicas share them.
+    share: Option<Arc<Share>>,
 }
 
 /// What is known about requests besides their heads, by uid.
@@ -295,12 +308,13 @@ impl Known {
 struct ReconcileError(Error);
 
 /// Watches requests and reconciles them until `ended` says so and the running ones are done.
-async fn run_workers(
+pub(crate) async fn run_workers(
     cluster: Cluster,
     options: Options,
     reconciler: Arc<Reconciler>,
     health: Health,
     ended: tokio::sync::watch::Receiver<bool>,
+    share: Option<(Arc<Share>, Gains)>,
 ) -> Result<()> {
     let known = Arc::new(Known::default());
     let log = Arc::clone(&reconciler.log);
@@ -311,8 +325,13 @@ async fn run_workers(
         queue: Arc::clone(&queue),
         failures: Mutex::default(),
         known: Arc::clone(&known),
+        share: share.as_ref().map(|(share, _)| Arc::clone(share)),
     });
     let triggers = triggers.chain_values(&cluster, &options, &reader, &known);
+    let triggers = match share {
+        Some((_, gains)) => futures::stream::select(triggers, gained(gains, reader.clone())).boxed(),
+        None => triggers,
+    };
     let (mut end, closing) = (ended, Arc::clone(&queue));
     let triggers = triggers.take_until(async move {
         let _ = end.wait_for(|ended| *ended).await;
@@ -381,10 +400,29 @@ async fn reconcile(
 ) -> std::result::Result<Action, ReconcileError> {
     let namespace = head.namespace().unwrap_or_default();
     let Some(_permit) = worker.queue.acquire(&namespace).await else { return Ok(Action::await_change()) };
+    let Some(share) = &worker.share else { return reconcile_as(&head, &worker, None).await };
+    let turn = match share.enter(slot_of(&namespace, &head.name_any())) {
+        Ok(turn) => turn,
+        Err(Refusal::NotOurs) => return Ok(Action::await_change()),
+        Err(Refusal::Unsure(later)) => return Ok(Action::requeue(later)),
+    };
+    tokio::select! {
+        done = reconcile_as(&head, &worker, Some(turn.holder())) => done,
+        // Dropped where it stands: whether others act on the request by now is not known.
+        () = turn.revoked() => Ok(Action::requeue(REVOKED_RETRY)),
+    }
+}
+
+/// Reconciles one request, as a holder of leases on releases.
+async fn reconcile_as(
+    head: &RequestHead,
+    worker: &Worker,
+    holder: Option<LeaseHolder>,
+) -> std::result::Result<Action, ReconcileError> {
     let uid = head.uid().unwrap_or_default();
     let reconciler = &worker.reconciler;
     let due = lock(&worker.known.changed).get(&uid).copied().unwrap_or_else(Instant::now);
-    let requeue = match worker.read(&head).await.map_err(ReconcileError)? {
+    let requeue = match worker.read(head).await.map_err(ReconcileError)? {
         None => {
             lock(&worker.failures).remove(&uid);
             return Ok(Action::await_change());
@@ -395,11 +433,24 @@ async fn reconcile(
         }
         Some(Ok(request)) => {
             lock(&worker.known.sources).insert(uid.clone(), sources(&request));
-            reconciler.reconcile_due(request, due).await.map_err(ReconcileError)?
+            reconciler.reconcile_due(request, due, holder).await.map_err(ReconcileError)?
         }
     };
     lock(&worker.failures).remove(&uid);
     Ok(requeue.0.map_or_else(Action::await_change, Action::requeue))
+}
+
+/// The requests in slots that this replica gained.
+fn gained(gains: Gains, reader: Store<RequestHead>) -> Triggers {
+    let due = gains.flat_map(move |slots| {
+        let is_ours = |head: &Arc<RequestHead>| {
+            slots.contains(&slot_of(&head.namespace().unwrap_or_default(), &head.name_any()))
+        };
+        let heads = reader.state().into_iter().filter(is_ours);
+        let heads: Vec<_> = heads.map(|head| Ok(ObjectRef::from_obj(&*head))).collect();
+        futures::stream::iter(heads)
+    });
+    due.boxed()
 }
 
 /// The objects from which a request takes values or its chart.

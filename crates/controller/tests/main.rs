@@ -10,6 +10,8 @@ mod options;
 mod ownership;
 mod process;
 mod program;
+mod replicas;
+mod simulation;
 mod sources;
 mod support;
 mod tenants;

@@ -101,14 +101,20 @@ impl Reconciler {
     /// # Errors
     /// When the API server refuses changes of the request.
     pub async fn reconcile(&self, request: HelmRequest) -> Result<Requeue> {
-        self.reconcile_due(request, Instant::now()).await
+        self.reconcile_due(request, Instant::now(), None).await
     }
 
-    /// As [`Reconciler::reconcile`], for a request that became due at `due`.
-    pub(crate) async fn reconcile_due(&self, request: HelmRequest, due: Instant) -> Result<Requeue> {
+    /// As [`Reconciler::reconcile`], for a request that became due at `due`, and perhaps as another holder.
+    pub(crate) async fn reconcile_due(
+        &self,
+        request: HelmRequest,
+        due: Instant,
+        holder: Option<LeaseHolder>,
+    ) -> Result<Requeue> {
         self.metrics.begin();
         let begin = Instant::now();
         let mut reconciliation = Reconciliation::new(self, request, due);
+        reconciliation.holder = holder.unwrap_or_else(|| self.holder.clone());
         let done = Box::pin(reconciliation.run()).await;
         self.count_reconciliation(&reconciliation, &done, begin);
         done
@@ -156,6 +162,8 @@ impl Reconciler {
 pub(crate) struct Reconciliation<'r> {
     pub(crate) reconciler: &'r Reconciler,
     pub(crate) request: HelmRequest,
+    /// Who we are in the lease on the release.
+    pub(crate) holder: LeaseHolder,
     /// When the request became due: caches must not be older, so that earlier changes by others are seen.
     due: Instant,
     pub(crate) status: HelmRequestStatus,
@@ -192,6 +200,7 @@ impl<'r> Reconciliation<'r> {
         Reconciliation {
             reconciler,
             request,
+            holder: reconciler.holder.clone(),
             due,
             status,
             written,
@@ -365,9 +374,10 @@ impl<'r> Reconciliation<'r> {
             newest: newest.map(|version| Newest {
                 status: version.status,
                 digest: stamp::digest(version, self.request.uid()),
-                held: version.lease.as_ref().is_some_and(|lease| {
-                    !lease.is_expired(now) && !(self.reconciler.holder.is_dead)(&lease.holder)
-                }),
+                held: version
+                    .lease
+                    .as_ref()
+                    .is_some_and(|lease| !self.holder.can_take_over(&lease.holder, lease.is_expired(now))),
             }),
             has_good_version: has_good_version(history),
             desired: desired.digest.clone(),
