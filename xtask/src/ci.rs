@@ -137,6 +137,11 @@ pub(crate) fn nightly() -> Result<()> {
             steps
                 .run(name, || e2e::run(&["--profile-ci", "--kubernetes", version].map(ToOwned::to_owned)))?;
         }
+        steps.run("replicas of the controller", || {
+            let mut test =
+                cargo(&["test", "--profile", "ci", "-p", "pintle-controller", "ring::model", "simulation::"]);
+            done(test.env("PINTLE_RING_FAILURES", "3").env("PINTLE_RING_SEEDS", "2000"))
+        })?;
         // The newest one is checked by every second run of `ci`.
         steps.run("contract with Kubernetes 1.36", || {
             contract::run(&["--kubernetes", "1.36"].map(ToOwned::to_owned))

@@ -178,7 +178,10 @@ mod tests {
         )
         .unwrap();
         assert_eq!((args.options.concurrent, args.options.namespace.as_str()), (4, "apps"));
-        assert!(!args.leader_elect && args.options.watch_values);
+        assert!(!args.leader_elect && args.options.watch_values && !args.options.replicas_share);
+        assert!(parse("--replicas-share").unwrap().options.replicas_share);
+        let error = parse("--replicas-share --leader-elect=false").unwrap_err();
+        assert!(error.contains("--leader-elect=false"), "{error}");
         assert_eq!(args.options.requeue_dependency, Duration::from_secs(5));
         let args = parse("--allow-private-network --concurrent-per-namespace 2").unwrap();
         assert_eq!(args.options.concurrent_per_namespace, 2);

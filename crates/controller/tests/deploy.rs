@@ -58,6 +58,9 @@ async fn the_controller_has_no_right_to_write_anything_but_requests_events_and_i
     let allowed = rendered(&["allowPrivateNetwork=true", "concurrentPerNamespace=3"]).await;
     assert!(allowed.contains("- --allow-private-network=true\n"), "{allowed}");
     assert!(allowed.contains("- --concurrent-per-namespace=3\n"), "{allowed}");
+    let shared = rendered(&["replicas=3", "replicasShare=true"]).await;
+    assert!(shared.contains("- --replicas-share\n") && !text.contains("--replicas-share"), "{shared}");
+    assert!(shared.contains("verbs: [get, create, update, list, watch, delete]"), "{shared}");
     let listed = rendered(&["allowPrivateNetwork=10.96.0.0/12\\,charts.example.com"]).await;
     assert!(listed.contains("- --allow-private-network=10.96.0.0/12,charts.example.com\n"), "{listed}");
 }
@@ -95,7 +98,7 @@ async fn the_chart_passes_lint_and_installs_on_a_cluster() {
 
 #[test]
 fn the_chart_passes_our_own_check() {
-    for set in [&[][..], &["watchValues=true"], &["watchNamespace=apps"]] {
+    for set in [&[][..], &["watchValues=true"], &["watchNamespace=apps"], &["replicasShare=true"]] {
         let request = CheckRequest {
             subjects: vec![CheckSubject::Path(deploy().join("chart"))],
             values: set.iter().map(|set: &&str| ValuesLayer::Set((*set).to_owned())).collect(),

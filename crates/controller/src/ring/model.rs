@@ -1,4 +1,4 @@
-//! Checks the protocol: three replicas, three slots, and all orders of a bounded number of failures, on the state machine that
+//! Checks the protocol: three replicas, five slots, and all orders of a bounded number of failures, on the state machine that
 //! the controller runs.
 //!
 //! Time passes in units, of which a Lease lasts [`LEASE`]. In each unit each replica has one round: it reads, decides and
@@ -18,14 +18,16 @@ use super::replica::{Action, Replica, Seen, SeenTable, Snapshot, Times};
 use super::table::{Ack, Owner};
 
 const REPLICAS: usize = 3;
-const SLOTS: Slot = 3;
+const SLOTS: Slot = 5;
 /// How long a Lease lasts, in units.
 const LEASE: u64 = 4;
+/// How long work on a release takes: longer than it takes to drain a slot.
+const WORK: u64 = 6;
 /// How long failures go on after the first one.
 const WINDOW: u64 = 9;
 /// How long after the last failure everything must be in order: the coordinator's Lease and that of another replica expire one
 /// after the other, and slots are drained.
-const SETTLED_AFTER: u64 = 3 * LEASE + 4;
+const SETTLED_AFTER: u64 = 3 * LEASE + 2 * WORK + 4;
 /// A long suspension: others have taken the Lease by then.
 const LONG: u64 = LEASE + 3;
 
@@ -40,14 +42,19 @@ fn times() -> Times {
 /// A write that may be under way: the action, and the version of the object that it replaces.
 type Write = (Action<u8>, Option<u64>);
 
+/// The release of the request in a slot. Two requests name the same one.
+fn release_of(slot: Slot) -> usize {
+    usize::from(slot / 2)
+}
+
 /// What the API server has.
 #[derive(Clone, Debug, Hash, PartialEq, Eq)]
 struct Server {
     version: u64,
     leases: BTreeMap<u8, Seen>,
     table: Option<SeenTable<u8>>,
-    /// Who works on the release of each slot, since which epoch: the lease on the record.
-    records: Vec<Option<(u8, u64)>>,
+    /// Who works on each release, for which slot, since which epoch: the leases on records.
+    records: Vec<Option<(u8, Slot, u64)>>,
     /// Whether the request of a slot was changed and nobody has acted on it.
     changed: Vec<bool>,
 }
@@ -57,8 +64,8 @@ struct Server {
 struct Process {
     id: u8,
     replica: Option<Replica<u8>>,
-    /// What it works on, and since which epoch.
-    works: Option<(Slot, u64, u64)>,
+    /// What it works on, since which epoch, and since when.
+    works: BTreeMap<Slot, (u64, u64)>,
     /// Writes that have not arrived yet.
     late: Vec<Write>,
     /// Until when it is suspended.
@@ -178,7 +185,7 @@ impl Server {
 
 impl Process {
     fn new(id: u8) -> Process {
-        Process { id, replica: None, works: None, late: Vec::new(), suspended: 0, is_gone: false }
+        Process { id, replica: None, works: BTreeMap::new(), late: Vec::new(), suspended: 0, is_gone: false }
     }
 
     fn admits(&self, slot: Slot, now: u64) -> bool {
@@ -283,7 +290,7 @@ impl World {
         replica.observe(unit(now), snapshot.as_ref());
         if replica.is_lost() || !replica.is_valid(unit(now)) {
             // Revoked: what it has begun is dropped where it stands.
-            process.works = None;
+            process.works.clear();
         }
         if replica.is_lost() {
             // It starts again, as another one.
@@ -293,9 +300,8 @@ impl World {
         let Some(snapshot) = snapshot else { return };
         self.end_work(process);
         let Some(replica) = &mut process.replica else { return };
-        let works = process.works.map(|(slot, ..)| slot);
         let admits = |slot: &Slot| replica.table().is_some_and(|table| table.admits(replica.me(), *slot));
-        let busy: BTreeSet<Slot> = works.filter(|slot| !admits(slot)).into_iter().collect();
+        let busy: BTreeSet<Slot> = process.works.keys().filter(|slot| !admits(slot)).copied().collect();
         let actions = replica.actions(unit(now), &snapshot, &busy, now);
         let writes = actions.into_iter().map(|action| (self.server.version_for(process.id, &action), action));
         let writes: Vec<Write> = writes.map(|(version, action)| (action, version)).collect();
@@ -311,7 +317,7 @@ impl World {
             Round::Killed => {
                 process.late = writes;
                 process.is_gone = true;
-                process.works = None;
+                process.works.clear();
                 return;
             }
             _ => {}
@@ -332,36 +338,38 @@ impl World {
         }
     }
 
-    /// Acts on a change: only with the lease on the record.
+    /// Acts on changes: only with the lease on the record.
     fn begin_work(&mut self, process: &mut Process) {
-        let Some(replica) = process.replica.as_ref().filter(|_| process.works.is_none()) else { return };
+        let Some(replica) = &process.replica else { return };
         let Some(table) = replica.table() else { return };
         for slot in 0..SLOTS {
-            let record = &mut self.server.records[usize::from(slot)];
-            let is_free = record.is_none_or(|(holder, epoch)| {
-                table.has_left_behind(&holder, slot, epoch)
+            let record = &mut self.server.records[release_of(slot)];
+            let is_free = record.is_none_or(|(holder, of, epoch)| {
                 // Its own, of work that was revoked, expires.
-                || holder == process.id
+                let is_own = holder == process.id && !process.works.contains_key(&of);
+                table.has_left_behind(&holder, of, epoch) || is_own
             });
-            if replica.admits(slot, unit(self.now)) && self.server.changed[usize::from(slot)] && is_free {
-                *record = Some((process.id, table.epoch));
-                process.works = Some((slot, table.epoch, self.now));
-                return;
+            let is_wanted = self.server.changed[usize::from(slot)] && !process.works.contains_key(&slot);
+            if replica.admits(slot, unit(self.now)) && is_wanted && is_free {
+                *record = Some((process.id, slot, table.epoch));
+                process.works.insert(slot, (table.epoch, self.now));
             }
         }
     }
 
-    /// Work takes two units. Nothing is recorded with a lease that another one has by now.
+    /// Nothing is recorded with a lease that another one has by now.
     fn end_work(&mut self, process: &mut Process) {
-        let Some((slot, epoch, since)) = process.works.filter(|(_, _, since)| self.now >= since + 2) else {
-            return;
-        };
-        let _ = since;
-        process.works = None;
-        let slot = usize::from(slot);
-        if self.server.records[slot] == Some((process.id, epoch)) {
-            self.server.records[slot] = None;
-            self.server.changed[slot] = false;
+        for slot in 0..SLOTS {
+            let Some((epoch, since)) = process.works.get(&slot).copied() else { continue };
+            if self.now < since + WORK {
+                continue;
+            }
+            process.works.remove(&slot);
+            let record = &mut self.server.records[release_of(slot)];
+            if *record == Some((process.id, slot, epoch)) {
+                *record = None;
+                self.server.changed[usize::from(slot)] = false;
+            }
         }
     }
 
@@ -369,7 +377,7 @@ impl World {
     fn release_if_done(&mut self, process: &mut Process) {
         let id = process.id;
         let Some(lease) = self.server.leases.get_mut(&id).filter(|lease| lease.leaving) else { return };
-        if process.works.is_none() {
+        if process.works.is_empty() {
             self.server.version += 1;
             (lease.held, lease.version) = (false, self.server.version);
             process.is_gone = true;
@@ -442,16 +450,16 @@ impl Model for Ring {
                 })
             }),
             Property::always("no release has two workers that may both be alive", |_, world: &World| {
-                (0..SLOTS).all(|slot| {
-                    let works = |process: &&Process| process.works.is_some_and(|(at, ..)| at == slot);
+                (0..=release_of(SLOTS - 1)).all(|release| {
                     let valid = world.processes.iter().filter(|process| process.is_valid(world.now));
-                    valid.filter(works).count() <= 1
+                    let works = valid.flat_map(|process| process.works.keys());
+                    works.filter(|slot| release_of(**slot) == release).count() <= 1
                 })
             }),
             Property::always("no record is taken from a replica that may be alive", |_, world: &World| {
                 world.processes.iter().filter(|process| process.is_valid(world.now)).all(|process| {
-                    process.works.is_none_or(|(slot, epoch, _)| {
-                        world.server.records[usize::from(slot)] == Some((process.id, epoch))
+                    process.works.iter().all(|(slot, (epoch, _))| {
+                        world.server.records[release_of(*slot)] == Some((process.id, *slot, *epoch))
                     })
                 })
             }),
