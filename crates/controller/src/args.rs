@@ -27,6 +27,7 @@ Usage: pintle-controller [FLAGS]
   --requeue-dependency DURATION    look at dependencies that are not ready this often (30s)
   --graceful-shutdown-timeout DURATION
                                    let running operations end for this long before they are cancelled (600s)
+  --request-sets                   reconcile HelmRequestSets, too: one chart for many clusters
   --replicas-share                 let all replicas work, each on a part of the requests; without it, one leads and the others
                                    stand by
   --leader-elect=false             do not take part in a leader election
@@ -87,7 +88,8 @@ impl Args {
                 parsed.options.addresses = rules.map_err(|error| format!("{name}: {error}"))?;
                 continue;
             }
-            if let "--watch-values" | "--leader-elect" | "--replicas-share" = name.as_str() {
+            if let "--watch-values" | "--leader-elect" | "--replicas-share" | "--request-sets" = name.as_str()
+            {
                 let on = match value.as_deref() {
                     None | Some("true") => true,
                     Some("false") => false,
@@ -95,6 +97,7 @@ impl Args {
                 };
                 match name.as_str() {
                     "--watch-values" => parsed.options.watch_values = on,
+                    "--request-sets" => parsed.options.request_sets = on,
                     "--replicas-share" => parsed.options.replicas_share = on,
                     _ => parsed.leader_elect = on,
                 }

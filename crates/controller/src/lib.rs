@@ -29,6 +29,7 @@ pub mod request;
 mod ring;
 mod run;
 mod serve;
+pub mod set;
 pub mod stamp;
 pub mod state;
 mod storage;

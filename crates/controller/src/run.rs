@@ -89,6 +89,8 @@ pub struct Options {
     pub addresses: AddressRules,
     /// The election, if there is one.
     pub election: Option<LeaderElection>,
+    /// Whether `HelmRequestSet`s are reconciled, too.
+    pub request_sets: bool,
     /// Whether the replicas share the requests, instead of one that leads and others that stand by. The names and the times are
     /// those of `election`.
     pub replicas_share: bool,
@@ -116,6 +118,7 @@ impl Default for Options {
             proxies: Proxies::default(),
             addresses: AddressRules::default(),
             election: None,
+            request_sets: false,
             replicas_share: false,
             identity: "pintle-controller".to_owned(),
             holder: None,
@@ -318,6 +321,7 @@ pub(crate) async fn run_workers(
 ) -> Result<()> {
     let known = Arc::new(Known::default());
     let log = Arc::clone(&reconciler.log);
+    let (set_log, sharing) = (Arc::clone(&log), share.as_ref().map(|(share, _)| Arc::clone(share)));
     let queue = FairQueue::new(options.concurrent.into(), options.share().into());
     let (reader, triggers) = requests(&cluster, &options, Arc::clone(&known), log);
     let worker = Arc::new(Worker {
@@ -362,6 +366,10 @@ pub(crate) async fn run_workers(
             ready.store(true, Ordering::Relaxed);
         }
     });
+    // Dropped with the workers: nothing of a set is left half done that the next reconciliation does not see.
+    let sets = options.request_sets.then(|| crate::set::run_sets(cluster, options.clone(), sharing, set_log));
+    let mut sets = std::pin::pin!(futures::future::OptionFuture::from(sets));
+    let mut sets_end = options.request_sets;
     let mut reconciliations = std::pin::pin!(reconciliations);
     let mut all_ended = std::pin::pin!(queue.ended());
     loop {
@@ -370,6 +378,7 @@ pub(crate) async fn run_workers(
                 Some(_) => health.metrics.set_requests(reader.len()),
                 None => return Ok(()),
             },
+            _ = &mut sets, if sets_end => sets_end = false,
             // The runtime itself ends only if the first list of requests succeeded.
             () = &mut all_ended => return Ok(()),
         }
@@ -597,7 +606,7 @@ impl ChainValues for Triggers {
     }
 }
 
-fn scoped<K>(client: kube::Client, namespace: &str) -> Api<K>
+pub(crate) fn scoped<K>(client: kube::Client, namespace: &str) -> Api<K>
 where
     K: kube::Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>,
 {

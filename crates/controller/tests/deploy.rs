@@ -28,7 +28,7 @@ async fn rendered(sets: &[&str]) -> String {
 
 #[test]
 fn the_definitions_in_the_chart_are_those_of_deploy() {
-    for name in ["release.yaml", "release-version.yaml", "helm-request.yaml"] {
+    for name in ["release.yaml", "release-version.yaml", "helm-request.yaml", "helm-request-set.yaml"] {
         let read = |folder: &str| std::fs::read_to_string(deploy().join(folder).join(name)).unwrap();
         assert_eq!(read("crds"), read("chart/crds"), "{name}: copy deploy/crds to deploy/chart/crds");
     }

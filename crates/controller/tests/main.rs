@@ -11,6 +11,7 @@ mod ownership;
 mod process;
 mod program;
 mod replicas;
+mod sets;
 mod simulation;
 mod sources;
 mod support;

@@ -157,7 +157,7 @@ async fn simulate(seed: u64) {
 fn whatever_happens_every_request_is_finally_deployed_by_one_replica() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let first = number("PINTLE_RING_SEED").unwrap_or(1);
-    let count = number("PINTLE_RING_SEEDS").unwrap_or(4);
+    let count = number("PINTLE_RING_SEEDS").unwrap_or(if cfg!(debug_assertions) { 2 } else { 8 });
     for seed in first..first + count {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
         runtime.unwrap().block_on(simulate(seed));
