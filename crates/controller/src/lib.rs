@@ -23,6 +23,7 @@ mod leader;
 mod memory;
 mod metrics;
 mod post_render;
+mod process_metrics;
 mod reconcile;
 mod report;
 pub mod request;

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+
+use tokio::time::Instant;
 
 /// The upper bounds of the buckets for durations, in seconds.
 const BUCKETS: [f64; 10] = [0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0];
@@ -22,8 +24,24 @@ pub struct Metrics {
     requests: AtomicU64,
     /// Whether this process is the leader.
     leader: AtomicU64,
+    /// How many reconciliations wait for a worker, how many ever did, and how long.
+    queue: Mutex<(i64, u64, Histogram)>,
     /// The ring, if the replicas share the requests.
     ring: Mutex<Option<RingStatus>>,
+}
+
+/// A reconciliation that waits for a worker, until it is dropped.
+pub(crate) struct Queued {
+    metrics: Arc<Metrics>,
+    since: Instant,
+}
+
+impl Drop for Queued {
+    fn drop(&mut self) {
+        let mut queue = self.metrics.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.0 -= 1;
+        queue.2.observe(self.since.elapsed());
+    }
 }
 
 /// What a replica knows about the ring.
@@ -62,6 +80,14 @@ impl Histogram {
         }
     }
 
+    fn add(&mut self, other: &Histogram) {
+        self.count += other.count;
+        self.sum += other.sum;
+        for (count, more) in self.buckets.iter_mut().zip(other.buckets) {
+            *count += more;
+        }
+    }
+
     fn write(&self, name: &str, labels: &str, out: &mut String) {
         for (count, limit) in self.buckets.iter().zip(BUCKETS) {
             let _ = writeln!(out, "{name}_bucket{{{labels},le=\"{limit}\"}} {count}");
@@ -89,6 +115,59 @@ impl Metrics {
     pub(crate) fn action(&self, action: &'static str, outcome: &'static str, took: Duration) {
         let mut all = self.actions.lock().unwrap_or_else(PoisonError::into_inner);
         all.entry((action, outcome)).or_default().observe(took);
+    }
+
+    /// Notes that a reconciliation waits for a worker.
+    pub(crate) fn enqueue(self: &Arc<Self>) -> Queued {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        (queue.0, queue.1) = (queue.0 + 1, queue.1 + 1);
+        Queued { metrics: Arc::clone(self), since: Instant::now() }
+    }
+
+    /// The same numbers by the names that dashboards for controllers expect.
+    fn render_by_usual_names(&self, out: &mut String) {
+        const CONTROLLER: &str = "controller=\"helmrequest\"";
+        const QUEUE: &str = "name=\"helmrequest\"";
+        let head = |out: &mut String, name: &str, kind: &str, help: &str| {
+            let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        };
+        let (mut all, mut errors) = (Histogram::default(), 0);
+        let name = "controller_runtime_reconcile_total";
+        head(out, name, "counter", "Reconciliations by result.");
+        for (outcome, histogram) in &*self.reconciliations.lock().unwrap_or_else(PoisonError::into_inner) {
+            let result = match *outcome {
+                "ready" => "success",
+                "error" => "error",
+                _ => "requeue_after",
+            };
+            let _ = writeln!(out, "{name}{{{CONTROLLER},result=\"{result}\"}} {}", histogram.count);
+            errors += if result == "error" { histogram.count } else { 0 };
+            all.add(histogram);
+        }
+        let name = "controller_runtime_reconcile_errors_total";
+        head(out, name, "counter", "Reconciliations that ended with an error.");
+        let _ = writeln!(out, "{name}{{{CONTROLLER}}} {errors}");
+        let name = "controller_runtime_reconcile_time_seconds";
+        head(out, name, "histogram", "How long reconciliations took.");
+        all.write(name, CONTROLLER, out);
+        let name = "controller_runtime_active_workers";
+        head(out, name, "gauge", "Reconciliations that run now.");
+        let _ = writeln!(out, "{name}{{{CONTROLLER}}} {}", self.active.load(Ordering::Relaxed));
+        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        head(out, "workqueue_depth", "gauge", "Reconciliations that wait for a worker.");
+        let _ = writeln!(out, "workqueue_depth{{{QUEUE}}} {}", queue.0);
+        head(out, "workqueue_adds_total", "counter", "Reconciliations that were queued.");
+        let _ = writeln!(out, "workqueue_adds_total{{{QUEUE}}} {}", queue.1);
+        let name = "workqueue_queue_duration_seconds";
+        head(out, name, "histogram", "How long reconciliations waited for a worker.");
+        queue.2.write(name, QUEUE, out);
+        let name = "workqueue_work_duration_seconds";
+        head(out, name, "histogram", "How long reconciliations took.");
+        all.write(name, QUEUE, out);
+        let name = "leader_election_master_status";
+        head(out, name, "gauge", "1 if this process is the leader.");
+        let leads = self.leader.load(Ordering::Relaxed);
+        let _ = writeln!(out, "{name}{{name=\"pintle-controller\"}} {leads}");
     }
 
     /// Sets the number of known requests.
@@ -157,6 +236,8 @@ impl Metrics {
             let _ = writeln!(out, "{name} {value}");
         }
         self.render_ring(&mut out);
+        self.render_by_usual_names(&mut out);
+        crate::process_metrics::render(&mut out);
         out
     }
 }
@@ -167,7 +248,9 @@ mod tests {
 
     #[test]
     fn metrics_are_in_the_format_of_prometheus() {
-        let metrics = Metrics::default();
+        let metrics = Arc::new(Metrics::default());
+        drop(metrics.enqueue());
+        let _waits = metrics.enqueue();
         metrics.begin();
         metrics.end("ready", Duration::from_millis(80));
         metrics.action("install", "success", Duration::from_secs(3));
@@ -181,6 +264,12 @@ mod tests {
             "pintle_action_duration_seconds_sum{action=\"install\",outcome=\"success\"} 3",
             "pintle_active_reconciliations 0",
             "pintle_leader 1",
+            "controller_runtime_reconcile_total{controller=\"helmrequest\",result=\"success\"} 1",
+            "controller_runtime_reconcile_time_seconds_count{controller=\"helmrequest\"} 1",
+            "workqueue_depth{name=\"helmrequest\"} 1",
+            "workqueue_adds_total{name=\"helmrequest\"} 2",
+            "workqueue_queue_duration_seconds_count{name=\"helmrequest\"} 1",
+            "leader_election_master_status{name=\"pintle-controller\"} 1",
         ] {
             assert!(text.lines().any(|other| other == line), "{line} is not in\n{text}");
         }

@@ -408,7 +408,9 @@ async fn reconcile(
     worker: Arc<Worker>,
 ) -> std::result::Result<Action, ReconcileError> {
     let namespace = head.namespace().unwrap_or_default();
+    let queued = worker.reconciler.metrics.enqueue();
     let Some(_permit) = worker.queue.acquire(&namespace).await else { return Ok(Action::await_change()) };
+    drop(queued);
     let Some(share) = &worker.share else { return reconcile_as(&head, &worker, None).await };
     let turn = match share.enter(slot_of(&namespace, &head.name_any())) {
         Ok(turn) => turn,

@@ -134,3 +134,30 @@ async fn requests_have_columns() {
     let cells = table["rows"][0]["cells"].as_array().unwrap();
     assert_eq!((cells[1].as_str(), cells[3].as_str()), (Some("True"), Some("1.0.0")));
 }
+
+/// Every metric that the dashboard and the alerts name is one that the controller has.
+#[test]
+fn the_dashboard_and_the_alerts_name_metrics_that_exist() {
+    let sources = ["metrics.rs", "process_metrics.rs"].map(|name| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(name);
+        std::fs::read_to_string(path).unwrap()
+    });
+    let source = sources.concat();
+    let mut found = 0;
+    for name in ["dashboard.json", "alerts.yaml"] {
+        let text = std::fs::read_to_string(deploy().join("monitoring").join(name)).unwrap();
+        let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        for word in text.split(|letter| !is_part(letter)) {
+            let prefixes = ["pintle_", "controller_runtime_", "workqueue_", "process_", "leader_election_"];
+            if !prefixes.iter().any(|prefix| word.starts_with(prefix)) {
+                continue;
+            }
+            found += 1;
+            let known = word.strip_prefix("pintle_ring_").or_else(|| word.strip_prefix("process_"));
+            let known = known.unwrap_or(word);
+            let known = known.trim_end_matches("_bucket").trim_end_matches("_count");
+            assert!(source.contains(&format!("\"{known}\"")), "{name}: no metric {word}");
+        }
+    }
+    assert!(found > 20, "{found}");
+}

@@ -58,6 +58,7 @@ pub(super) const SECTIONS: &[Section] = &[
             One("docs/guide/storage.md"),
             One("docs/guide/hooks.md"),
             One("docs/guide/controller.md"),
+            One("docs/guide/request-sets.md"),
             One("docs/guide/troubleshooting.md"),
         ],
     },
