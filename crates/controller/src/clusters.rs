@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pintle::cluster::Cluster;
 
 use crate::address::AddressRules;
+use crate::breaker::Breakers;
 use crate::error::{Error, Result};
 use crate::request::{ArchiveKind, HelmRequest, KubeConfig};
 use crate::values;
@@ -21,6 +22,7 @@ const USER_AGENT: &str = concat!("pintle-controller/", env!("CARGO_PKG_VERSION")
 #[derive(Default)]
 pub(crate) struct Clusters {
     connections: Mutex<BTreeMap<String, Cluster>>,
+    breakers: Breakers,
     addresses: AddressRules,
 }
 
@@ -64,7 +66,32 @@ impl Clusters {
         Ok(RequestClusters { local, target })
     }
 
+    /// The cluster of a kubeconfig, if it answers.
     async fn remote(&self, local: &Cluster, request: &HelmRequest, config: &KubeConfig) -> Result<Cluster> {
+        let (cluster, known) = self.connect(local, request, config).await?;
+        let probe = async {
+            match cluster.kube_client().apiserver_version().await {
+                // The connection failed, so that there is no answer of which a message could show anything.
+                Err(error @ (kube::Error::Service(_) | kube::Error::HyperError(_))) => {
+                    Err(with_sources(&error))
+                }
+                // It answers, whatever it says.
+                Ok(_) | Err(_) => Ok(()),
+            }
+        };
+        let checked = self.breakers.check(&known, probe).await;
+        let secret = &config.secret_ref.name;
+        checked.map_err(|error| Error::KubeConfig(format!("kubeConfig Secret {secret}: {error}")))?;
+        Ok(cluster)
+    }
+
+    /// A connection, and by what it is known.
+    async fn connect(
+        &self,
+        local: &Cluster,
+        request: &HelmRequest,
+        config: &KubeConfig,
+    ) -> Result<(Cluster, String)> {
         let reference = &config.secret_ref;
         let failed =
             |text: String| Error::KubeConfig(format!("kubeConfig Secret {}: {text}", reference.name));
@@ -78,7 +105,7 @@ impl Clusters {
         };
         let known = format!("{} {} {}", secret.uid(), secret.resource_version(), keys.join(" "));
         if let Some(cluster) = self.connections.lock().unwrap_or_else(PoisonError::into_inner).get(&known) {
-            return Ok(cluster.clone());
+            return Ok((cluster.clone(), known));
         }
         let bytes = keys.iter().find_map(|key| values::data(&secret, ArchiveKind::Secret, key).transpose());
         let bytes = bytes.ok_or_else(|| failed(format!("it has none of the keys {}", keys.join(", "))))?;
@@ -93,9 +120,23 @@ impl Clusters {
         if clusters.len() >= MAX_CLUSTERS {
             clusters.clear();
         }
-        clusters.insert(known, cluster.clone());
-        Ok(cluster)
+        clusters.insert(known.clone(), cluster.clone());
+        Ok((cluster, known))
     }
+}
+
+/// An error with what caused it: the outermost one often only says that something failed.
+fn with_sources(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let next = error.to_string();
+        if !text.contains(&next) {
+            text = format!("{text}: {next}");
+        }
+        source = error.source();
+    }
+    text
 }
 
 fn impersonate(cluster: &Cluster, request: &HelmRequest, account: &str) -> Result<Cluster> {

@@ -8,6 +8,7 @@
 
 mod address;
 pub mod args;
+mod breaker;
 mod charts;
 mod clusters;
 mod conditions;

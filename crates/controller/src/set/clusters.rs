@@ -159,24 +159,32 @@ fn request_name(set: &str, cluster: &str) -> String {
     }
 }
 
-/// The layers of values, with their selectors and expressions.
-struct Layers<'s>(Vec<(Option<Selector>, Option<Expression>, &'s Map<String, Value>)>);
+/// Values for some clusters.
+struct Layer<'s> {
+    selector: Option<Selector>,
+    when: Option<Expression>,
+    values: &'s Map<String, Value>,
+}
+
+/// The layers of values.
+struct Layers<'s>(Vec<Layer<'s>>);
 
 impl<'s> Layers<'s> {
     fn parse(spec: &'s SetSpec) -> Result<Layers<'s>, String> {
         let mut layers = Vec::new();
         for (index, layer) in spec.values.iter().enumerate() {
             let wrong = |field: &str, error: String| format!("spec.values[{index}].{field}: {error}");
-            let selector = layer.selector.as_ref().map(selector).transpose();
-            let selector = selector.map_err(|error| wrong("selector", error))?;
+            let parsed = layer.selector.as_ref().map(selector).transpose();
+            let selector = parsed.map_err(|error| wrong("selector", error))?;
             let when = layer.when.as_deref().map(Expression::parse).transpose();
-            layers.push((selector, when.map_err(|error| wrong("when", error))?, &layer.values));
+            let when = when.map_err(|error| wrong("when", error))?;
+            layers.push(Layer { selector, when, values: &layer.values });
         }
         Ok(Layers(layers))
     }
 
     fn merge(&self, cluster: &TargetCluster, into: &mut Map<String, Value>) -> Result<(), String> {
-        for (index, (selector, when, values)) in self.0.iter().enumerate() {
+        for (index, Layer { selector, when, values }) in self.0.iter().enumerate() {
             if selector.as_ref().is_some_and(|selector| !selector.matches(&cluster.labels)) {
                 continue;
             }
