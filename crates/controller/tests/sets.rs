@@ -262,6 +262,29 @@ async fn what_is_wrong_with_a_set_is_in_its_status() {
     }
 }
 
+#[tokio::test]
+async fn clusters_of_cluster_api_are_selected_by_their_labels() {
+    let set = TestSet::new(1).await;
+    set.test
+        .apply("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: clusters.cluster.x-k8s.io}\nspec:\n  group: cluster.x-k8s.io\n  scope: Namespaced\n  names: {kind: Cluster, plural: clusters, singular: cluster, listKind: ClusterList}\n  versions:\n  - {name: v1beta1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}\n")
+        .await;
+    for (name, env) in [("blue", "prod"), ("green", "test")] {
+        set.test
+            .apply(&format!(
+                "apiVersion: cluster.x-k8s.io/v1beta1\nkind: Cluster\nmetadata: {{name: {name}, namespace: default, labels: {{env: {env}}}}}\n"
+            ))
+            .await;
+    }
+    set.test.apply(&kubeconfig_secret("blue-kubeconfig", &serve(&set.remotes[0].api).await)).await;
+    set.set("{text: one}", "").await;
+    let clusters = json!({"secrets": null, "clusterAPI": {"selector": {"matchLabels": {"env": "prod"}}}});
+    set.test.patch("helm.sh/v3", "HelmRequestSet", "web", &json!({"spec": {"clusters": clusters}})).await;
+    let status = set.reconcile().await;
+    assert_eq!(status.clusters, 1, "{status:?}");
+    set.test.reconcile(&set.requests, "web-blue").await;
+    assert_eq!(set.texts().await, [Some("one".to_owned())]);
+}
+
 /// The whole controller: watches, requests and sets.
 #[tokio::test]
 async fn a_controller_rolls_a_set_out_and_follows_its_changes() {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::core::{Selector, SelectorExt as _};
-use pintle::cluster::{Cluster, ListParams};
+use pintle::cluster::{Cluster, ListParams, Resource};
 use pintle::objects::Object;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
@@ -18,8 +18,6 @@ use crate::values;
 const MAX_CLUSTERS: usize = 2_000;
 /// The longest name of a cluster or of a request.
 const MAX_NAME: usize = 63;
-/// The label of Cluster API with the name of a cluster.
-const CLUSTER_API_LABEL: &str = "cluster.x-k8s.io/cluster-name";
 
 /// A cluster.
 #[derive(Clone, Debug)]
@@ -53,31 +51,53 @@ pub(super) async fn find(
         let (name, labels) = (listed.name.clone(), listed.labels.clone());
         found.push(TargetCluster { name, labels, secret: listed.secret_ref.clone() });
     }
-    for (source, label) in [(&sources.cluster_api, CLUSTER_API_LABEL), (&sources.secrets, CLUSTER_LABEL)] {
-        let Some(source) = source else { continue };
+    if let Some(source) = &sources.cluster_api {
+        let clusters = list_cluster_api(cluster, namespace, &selector(&source.selector)?).await;
+        let clusters =
+            clusters.map_err(|error| format!("cannot list the clusters of Cluster API: {error}"))?;
+        found.extend(clusters.iter().map(|object| {
+            let secret = format!("{}-kubeconfig", object.name());
+            let secret = SecretKeyReference { name: secret, key: Some("value".to_owned()) };
+            TargetCluster { name: object.name().to_owned(), labels: labels(object), secret: Some(secret) }
+        }));
+    }
+    if let Some(source) = &sources.secrets {
         let selector = selector(&source.selector)?;
         let all = match selector.selects_all() {
-            true => label.to_owned(),
-            false => format!("{label},{selector}"),
+            true => CLUSTER_LABEL.to_owned(),
+            false => format!("{CLUSTER_LABEL},{selector}"),
         };
-        // Only labels: kubeconfigs are read by the requests.
+        // Only metadata: kubeconfigs are read by the requests.
         let params = ListParams { labels: all, metadata_only: true, ..ListParams::default() };
         let secrets = cluster.list(&values::resource(ArchiveKind::Secret), namespace, &params).await;
         let secrets = secrets.map_err(|error| format!("cannot list the Secrets of clusters: {error}"))?;
-        let is_kubeconfig =
-            |secret: &&Object| label != CLUSTER_API_LABEL || secret.name().ends_with("-kubeconfig");
-        found.extend(secrets.iter().filter(is_kubeconfig).map(|secret| from_secret(secret, label)));
+        found.extend(secrets.iter().map(|secret| {
+            let name = secret.label(CLUSTER_LABEL).unwrap_or_default().to_owned();
+            let reference = SecretKeyReference { name: secret.name().to_owned(), key: None };
+            TargetCluster { name, labels: labels(secret), secret: Some(reference) }
+        }));
     }
     check(&mut found)?;
     Ok(found)
 }
 
-fn from_secret(secret: &Object, label: &str) -> TargetCluster {
-    let object: Value = serde_json::from_slice(&secret.to_json()).unwrap_or_default();
-    let labels = serde_json::from_value(object["metadata"]["labels"].clone()).unwrap_or_default();
-    let name = secret.label(label).unwrap_or_default().to_owned();
-    let key = (label == CLUSTER_API_LABEL).then(|| "value".to_owned());
-    TargetCluster { name, labels, secret: Some(SecretKeyReference { name: secret.name().to_owned(), key }) }
+/// The clusters of Cluster API, in the newest version that the server has.
+async fn list_cluster_api(
+    cluster: &Cluster,
+    namespace: &str,
+    selector: &Selector,
+) -> pintle::cluster::Result<Vec<Object>> {
+    let params = ListParams { labels: selector.to_string(), metadata_only: true, ..ListParams::default() };
+    let resource = |version| Resource::new("cluster.x-k8s.io", version, "Cluster", "clusters");
+    match cluster.list(&resource("v1beta2"), namespace, &params).await {
+        Err(error) if error.is_not_found() => cluster.list(&resource("v1beta1"), namespace, &params).await,
+        listed => listed,
+    }
+}
+
+fn labels(object: &Object) -> BTreeMap<String, String> {
+    let object: Value = serde_json::from_slice(&object.to_json()).unwrap_or_default();
+    serde_json::from_value(object["metadata"]["labels"].clone()).unwrap_or_default()
 }
 
 /// Sorts the clusters, and checks their names.

@@ -113,7 +113,7 @@ pub struct SetSpec {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClusterSources {
-    /// Clusters of Cluster API in the namespace of the set, by the labels of their kubeconfig Secrets.
+    /// Clusters of Cluster API in the namespace of the set, by the labels of their `Cluster`s.
     #[serde(rename = "clusterAPI")]
     pub cluster_api: Option<Selected>,
     /// Secrets with kubeconfigs in the namespace of the set, which have the label `helm.sh/cluster` with the name of the cluster.
