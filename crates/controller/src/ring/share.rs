@@ -182,9 +182,15 @@ impl Share {
 
     /// Whether a holder of a release is known to do nothing more: its slot belongs to another replica by now, and that
     /// happens only when it has stopped, or when its Lease was taken.
-    fn is_dead(&self, holder: &str) -> bool {
+    ///
+    /// What we began ourselves in the slot of the reconciliation that asks is left behind if nothing else runs there: it was
+    /// revoked.
+    fn is_dead(&self, holder: &str, asks: Slot) -> bool {
         let state = self.state();
         let Some((uid, slot, epoch)) = self.parse(holder) else { return false };
+        if uid == *state.replica.me() && slot == asks && state.running.get(&slot) == Some(&1) {
+            return state.replica.is_valid(self.now());
+        }
         let left = state.replica.table().is_some_and(|table| table.has_left_behind(&uid, slot, epoch));
         left && state.replica.is_valid(self.now())
     }
@@ -224,7 +230,7 @@ impl Turn {
         let (dead, alive, current) =
             (Arc::clone(&self.share), Arc::clone(&self.share), Arc::clone(&self.share));
         LeaseHolder::new(name)
-            .with_is_dead(move |other| dead.is_dead(other))
+            .with_is_dead(move |other| dead.is_dead(other, slot))
             .with_is_alive(move |other| alive.is_alive(other))
             .with_is_current(move || current.state().replica.is_valid(current.now()))
     }
