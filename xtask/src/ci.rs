@@ -141,6 +141,12 @@ pub(crate) fn nightly() -> Result<()> {
             steps
                 .run(name, || e2e::run(&["--profile-ci", "--kubernetes", version].map(ToOwned::to_owned)))?;
         }
+        steps.run("replicas of the controller", || {
+            let filters = ["--", "ring::model", "simulation::"];
+            let mut test =
+                cargo(&[&["test", "--profile", "ci", "-p", "pintle-controller"][..], &filters].concat());
+            done(test.env("PINTLE_RING_FAILURES", "2").env("PINTLE_RING_SEEDS", "2000"))
+        })?;
         // The newest one is checked by every second run of `ci`.
         steps.run("contract with Kubernetes 1.36", || {
             contract::run(&["--kubernetes", "1.36"].map(ToOwned::to_owned))

@@ -19,6 +19,8 @@ pub const RELEASE_VERSION: &str = include_str!("../crds/release-version.yaml");
 
 /// The `CustomResourceDefinition` of `HelmRequest`, which only the controller needs.
 pub const HELM_REQUEST: &str = include_str!("../crds/helm-request.yaml");
+/// The `CustomResourceDefinition` of `HelmRequestSet`, which only the controller needs.
+pub const HELM_REQUEST_SET: &str = include_str!("../crds/helm-request-set.yaml");
 
 /// The group of our kinds.
 pub const GROUP: &str = "helm.sh";
@@ -45,18 +47,24 @@ pub fn helm_requests() -> Resource {
     Resource::new(GROUP, VERSION, "HelmRequest", "helmrequests")
 }
 
-/// Applies the definition of `HelmRequest`, besides those of the store, and waits until the server serves it.
+/// The resource of sets of requests.
+pub fn helm_request_sets() -> Resource {
+    Resource::new(GROUP, VERSION, "HelmRequestSet", "helmrequestsets")
+}
+
+/// Applies the definitions of `HelmRequest` and `HelmRequestSet`, besides those of the store, and waits until the server serves it.
 ///
 /// # Errors
 /// When the server rejects the request or does not answer, or does not serve the kinds in time.
 pub async fn install_for_controller(cluster: &Cluster) -> Result<()> {
-    let requests =
-        Object::read_manifest(HELM_REQUEST.as_bytes(), "deploy/crds").expect("our own file is good");
-    for definition in &requests {
-        cluster.apply(definition, true, &WriteParams::default()).await?;
+    for text in [HELM_REQUEST, HELM_REQUEST_SET] {
+        for definition in Object::read_manifest(text.as_bytes(), "deploy/crds").expect("our own file is good")
+        {
+            cluster.apply(&definition, true, &WriteParams::default()).await?;
+        }
     }
     install(cluster).await?;
-    wait_until_served(cluster, &[helm_requests()]).await
+    wait_until_served(cluster, &[helm_requests(), helm_request_sets()]).await
 }
 
 /// Both definitions of the store as objects.

@@ -29,6 +29,9 @@ Usage: pintle-controller [FLAGS]
   --requeue-dependency DURATION    look at dependencies that are not ready this often (30s)
   --graceful-shutdown-timeout DURATION
                                    let running operations end for this long before they are cancelled (600s)
+  --request-sets                   reconcile HelmRequestSets, too: one chart for many clusters
+  --replicas-share                 let all replicas work, each on a part of the requests; without it, one leads and the others
+                                   stand by
   --leader-elect=false             do not take part in a leader election
   --lease-namespace NAME           the namespace of the leader's lease (pintle-system)
   --identity NAME                  the name of this process, such as that of its pod
@@ -91,7 +94,9 @@ impl Args {
                 parsed.options.watch_all_values = true;
                 continue;
             }
-            if let "--watch-values" | "--watch-records" | "--leader-elect" = name.as_str() {
+            if let "--watch-values" | "--watch-records" | "--leader-elect" | "--replicas-share" | "--request-sets" =
+                name.as_str()
+            {
                 let on = match value.as_deref() {
                     None | Some("true") => true,
                     Some("false") => false,
@@ -100,12 +105,17 @@ impl Args {
                 match name.as_str() {
                     "--watch-values" => parsed.options.watch_values = on,
                     "--watch-records" => parsed.options.watch_records = on,
+                    "--request-sets" => parsed.options.request_sets = on,
+                    "--replicas-share" => parsed.options.replicas_share = on,
                     _ => parsed.leader_elect = on,
                 }
                 continue;
             }
             let value = value.or_else(|| args.next()).ok_or_else(|| format!("{name} needs a value"))?;
             parsed.set(&name, value)?;
+        }
+        if parsed.options.replicas_share && !parsed.leader_elect {
+            return Err("--replicas-share needs the leases that --leader-elect=false switches off".to_owned());
         }
         Ok(parsed)
     }
@@ -179,7 +189,10 @@ mod tests {
         )
         .unwrap();
         assert_eq!((args.options.concurrent, args.options.namespace.as_str()), (4, "apps"));
-        assert!(!args.leader_elect && args.options.watch_values);
+        assert!(!args.leader_elect && args.options.watch_values && !args.options.replicas_share);
+        assert!(parse("--replicas-share").unwrap().options.replicas_share);
+        let error = parse("--replicas-share --leader-elect=false").unwrap_err();
+        assert!(error.contains("--leader-elect=false"), "{error}");
         assert_eq!(args.options.requeue_dependency, Duration::from_secs(5));
         let args = parse("--allow-private-network --concurrent-per-namespace 2").unwrap();
         assert_eq!(args.options.concurrent_per_namespace, 2);

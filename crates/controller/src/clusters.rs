@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pintle::cluster::Cluster;
 
 use crate::address::AddressRules;
+use crate::breaker::Breakers;
 use crate::error::{Error, Result};
 use crate::recent::Recent;
 use crate::request::{ArchiveKind, HelmRequest, KubeConfig};
@@ -20,6 +21,7 @@ const USER_AGENT: &str = concat!("pintle-controller/", env!("CARGO_PKG_VERSION")
 /// and the results of discovery.
 pub(crate) struct Clusters {
     connections: Mutex<Recent<Cluster>>,
+    breakers: Breakers,
     addresses: AddressRules,
 }
 
@@ -69,7 +71,32 @@ impl Clusters {
         Ok(RequestClusters { local, target })
     }
 
+    /// The cluster of a kubeconfig, if it answers.
     async fn remote(&self, local: &Cluster, request: &HelmRequest, config: &KubeConfig) -> Result<Cluster> {
+        let (cluster, known) = self.connect(local, request, config).await?;
+        let probe = async {
+            match cluster.kube_client().apiserver_version().await {
+                // The connection failed, so that there is no answer of which a message could show anything.
+                Err(error @ (kube::Error::Service(_) | kube::Error::HyperError(_))) => {
+                    Err(with_sources(&error))
+                }
+                // It answers, whatever it says.
+                Ok(_) | Err(_) => Ok(()),
+            }
+        };
+        let checked = self.breakers.check(&known, probe).await;
+        let secret = &config.secret_ref.name;
+        checked.map_err(|error| Error::KubeConfig(format!("kubeConfig Secret {secret}: {error}")))?;
+        Ok(cluster)
+    }
+
+    /// A connection, and by what it is known.
+    async fn connect(
+        &self,
+        local: &Cluster,
+        request: &HelmRequest,
+        config: &KubeConfig,
+    ) -> Result<(Cluster, String)> {
         let reference = &config.secret_ref;
         let failed =
             |text: String| Error::KubeConfig(format!("kubeConfig Secret {}: {text}", reference.name));
@@ -83,7 +110,7 @@ impl Clusters {
         };
         let known = format!("{} {} {}", secret.uid(), secret.resource_version(), keys.join(" "));
         if let Some(cluster) = self.connections.lock().unwrap_or_else(PoisonError::into_inner).get(&known) {
-            return Ok(cluster.clone());
+            return Ok((cluster.clone(), known));
         }
         let bytes = keys.iter().find_map(|key| values::data(&secret, ArchiveKind::Secret, key).transpose());
         let bytes = bytes.ok_or_else(|| failed(format!("it has none of the keys {}", keys.join(", "))))?;
@@ -96,9 +123,23 @@ impl Clusters {
         let cluster = cluster.with_in_flight_limit(crate::run::MAX_IN_FLIGHT);
         cluster.refresh_discovery_after(crate::run::DISCOVERY_MAX_AGE);
         let mut clusters = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
-        clusters.insert(known, cluster.clone(), 1);
-        Ok(cluster)
+        clusters.insert(known.clone(), cluster.clone(), 1);
+        Ok((cluster, known))
     }
+}
+
+/// An error with what caused it: the outermost one often only says that something failed.
+fn with_sources(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let next = error.to_string();
+        if !text.contains(&next) {
+            text = format!("{text}: {next}");
+        }
+        source = error.source();
+    }
+    text
 }
 
 fn impersonate(cluster: &Cluster, request: &HelmRequest, account: &str) -> Result<Cluster> {

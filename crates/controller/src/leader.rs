@@ -80,7 +80,7 @@ pub struct Candidate {
     leadership: Leadership,
 }
 
-fn leases() -> Resource {
+pub(crate) fn leases() -> Resource {
     Resource::new("coordination.k8s.io", "v1", "Lease", "leases")
 }
 
@@ -198,7 +198,7 @@ impl Candidate {
     }
 }
 
-fn params() -> WriteParams {
+pub(crate) fn params() -> WriteParams {
     WriteParams { field_manager: FIELD_MANAGER, ..WriteParams::default() }
 }
 
@@ -212,7 +212,7 @@ fn won(written: pintle::cluster::Result<()>) -> pintle::cluster::Result<bool> {
 }
 
 /// The time in the format of `MicroTime`.
-fn micro_time() -> String {
+pub(crate) fn micro_time() -> String {
     let now = pintle::Clock::now(&pintle::SystemClock);
     let whole = Timestamp::from_unix(now.unix(), 0).to_string();
     format!("{}.{:06}Z", whole.trim_end_matches('Z'), now.nanosecond() / 1000)

@@ -8,6 +8,7 @@
 
 mod address;
 pub mod args;
+mod breaker;
 mod charts;
 mod clusters;
 mod conditions;
@@ -23,13 +24,16 @@ mod leader;
 mod memory;
 mod metrics;
 mod post_render;
+mod process_metrics;
 mod recent;
 mod reconcile;
 mod report;
 pub mod request;
+mod ring;
 mod run;
 mod serve;
 mod settled;
+pub mod set;
 pub mod stamp;
 pub mod state;
 mod storage;

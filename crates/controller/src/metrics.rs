@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+
+use tokio::time::Instant;
 
 /// The upper bounds of the buckets for durations, in seconds.
 const BUCKETS: [f64; 10] = [0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0];
@@ -24,6 +26,43 @@ pub struct Metrics {
     settled: AtomicU64,
     /// Whether this process is the leader.
     leader: AtomicU64,
+    /// How many reconciliations wait for a worker, how many ever did, and how long.
+    queue: Mutex<(i64, u64, Histogram)>,
+    /// The ring, if the replicas share the requests.
+    ring: Mutex<Option<RingStatus>>,
+}
+
+/// A reconciliation that waits for a worker, until it is dropped.
+pub(crate) struct Queued {
+    metrics: Arc<Metrics>,
+    since: Instant,
+}
+
+impl Drop for Queued {
+    fn drop(&mut self) {
+        let mut queue = self.metrics.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.0 -= 1;
+        queue.2.observe(self.since.elapsed());
+    }
+}
+
+/// What a replica knows about the ring.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RingStatus {
+    /// The slots that it owns.
+    pub(crate) slots: usize,
+    /// The epoch of the table that it follows.
+    pub(crate) epoch: u64,
+    /// The replicas in that table.
+    pub(crate) replicas: usize,
+    /// The slots that it gained or lost so far.
+    pub(crate) moves: u64,
+    /// The slots in which nobody begins anything now.
+    pub(crate) unowned: usize,
+    /// For how long slots had no owner, added up.
+    pub(crate) unowned_seconds: f64,
+    /// Whether it writes the table.
+    pub(crate) coordinates: bool,
 }
 
 #[derive(Debug, Default)]
@@ -40,6 +79,14 @@ impl Histogram {
         self.sum += seconds;
         for (count, limit) in self.buckets.iter_mut().zip(BUCKETS) {
             *count += u64::from(seconds <= limit);
+        }
+    }
+
+    fn add(&mut self, other: &Histogram) {
+        self.count += other.count;
+        self.sum += other.sum;
+        for (count, more) in self.buckets.iter_mut().zip(other.buckets) {
+            *count += more;
         }
     }
 
@@ -77,6 +124,59 @@ impl Metrics {
         all.entry((action, outcome)).or_default().observe(took);
     }
 
+    /// Notes that a reconciliation waits for a worker.
+    pub(crate) fn enqueue(self: &Arc<Self>) -> Queued {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        (queue.0, queue.1) = (queue.0 + 1, queue.1 + 1);
+        Queued { metrics: Arc::clone(self), since: Instant::now() }
+    }
+
+    /// The same numbers by the names that dashboards for controllers expect.
+    fn render_by_usual_names(&self, out: &mut String) {
+        const CONTROLLER: &str = "controller=\"helmrequest\"";
+        const QUEUE: &str = "name=\"helmrequest\"";
+        let head = |out: &mut String, name: &str, kind: &str, help: &str| {
+            let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        };
+        let (mut all, mut errors) = (Histogram::default(), 0);
+        let name = "controller_runtime_reconcile_total";
+        head(out, name, "counter", "Reconciliations by result.");
+        for (outcome, histogram) in &*self.reconciliations.lock().unwrap_or_else(PoisonError::into_inner) {
+            let result = match *outcome {
+                "ready" => "success",
+                "error" => "error",
+                _ => "requeue_after",
+            };
+            let _ = writeln!(out, "{name}{{{CONTROLLER},result=\"{result}\"}} {}", histogram.count);
+            errors += if result == "error" { histogram.count } else { 0 };
+            all.add(histogram);
+        }
+        let name = "controller_runtime_reconcile_errors_total";
+        head(out, name, "counter", "Reconciliations that ended with an error.");
+        let _ = writeln!(out, "{name}{{{CONTROLLER}}} {errors}");
+        let name = "controller_runtime_reconcile_time_seconds";
+        head(out, name, "histogram", "How long reconciliations took.");
+        all.write(name, CONTROLLER, out);
+        let name = "controller_runtime_active_workers";
+        head(out, name, "gauge", "Reconciliations that run now.");
+        let _ = writeln!(out, "{name}{{{CONTROLLER}}} {}", self.active.load(Ordering::Relaxed));
+        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        head(out, "workqueue_depth", "gauge", "Reconciliations that wait for a worker.");
+        let _ = writeln!(out, "workqueue_depth{{{QUEUE}}} {}", queue.0);
+        head(out, "workqueue_adds_total", "counter", "Reconciliations that were queued.");
+        let _ = writeln!(out, "workqueue_adds_total{{{QUEUE}}} {}", queue.1);
+        let name = "workqueue_queue_duration_seconds";
+        head(out, name, "histogram", "How long reconciliations waited for a worker.");
+        queue.2.write(name, QUEUE, out);
+        let name = "workqueue_work_duration_seconds";
+        head(out, name, "histogram", "How long reconciliations took.");
+        all.write(name, QUEUE, out);
+        let name = "leader_election_master_status";
+        head(out, name, "gauge", "1 if this process is the leader.");
+        let leads = self.leader.load(Ordering::Relaxed);
+        let _ = writeln!(out, "{name}{{name=\"pintle-controller\"}} {leads}");
+    }
+
     /// Sets the number of known requests.
     pub(crate) fn set_requests(&self, count: usize) {
         self.requests.store(count as u64, Ordering::Relaxed);
@@ -85,6 +185,33 @@ impl Metrics {
     /// Sets whether this process is the leader.
     pub(crate) fn set_leader(&self, is_leader: bool) {
         self.leader.store(u64::from(is_leader), Ordering::Relaxed);
+    }
+
+    /// Sets what is known about the ring.
+    pub(crate) fn set_ring(&self, status: RingStatus) {
+        *self.ring.lock().unwrap_or_else(PoisonError::into_inner) = Some(status);
+    }
+
+    fn render_ring(&self, out: &mut String) {
+        let Some(ring) = *self.ring.lock().unwrap_or_else(PoisonError::into_inner) else { return };
+        let coordinates = f64::from(u8::from(ring.coordinates));
+        for (name, kind, help, value) in [
+            ("slots", "gauge", "Slots of requests that this replica owns.", ring.slots as f64),
+            ("epoch", "gauge", "The epoch of the table that this replica follows.", ring.epoch as f64),
+            ("replicas", "gauge", "Replicas in the table.", ring.replicas as f64),
+            ("moves_total", "counter", "Slots that this replica gained or lost.", ring.moves as f64),
+            ("unowned_slots", "gauge", "Slots in which nobody begins anything now.", ring.unowned as f64),
+            (
+                "unowned_slot_seconds_total",
+                "counter",
+                "For how long slots had no owner, added up.",
+                ring.unowned_seconds,
+            ),
+            ("coordinator", "gauge", "1 if this replica writes the table.", coordinates),
+        ] {
+            let _ = writeln!(out, "# HELP pintle_ring_{name} {help}\n# TYPE pintle_ring_{name} {kind}");
+            let _ = writeln!(out, "pintle_ring_{name} {value}");
+        }
     }
 
     /// The text that Prometheus reads.
@@ -118,6 +245,9 @@ impl Metrics {
         let name = "pintle_settled_turns_total";
         head(&mut out, name, "counter", "Turns of requests for which nothing was to be done or read.");
         let _ = writeln!(out, "{name} {}", self.settled.load(Ordering::Relaxed));
+        self.render_ring(&mut out);
+        self.render_by_usual_names(&mut out);
+        crate::process_metrics::render(&mut out);
         out
     }
 }
@@ -128,7 +258,9 @@ mod tests {
 
     #[test]
     fn metrics_are_in_the_format_of_prometheus() {
-        let metrics = Metrics::default();
+        let metrics = Arc::new(Metrics::default());
+        drop(metrics.enqueue());
+        let _waits = metrics.enqueue();
         metrics.begin();
         metrics.end("ready", Duration::from_millis(80));
         metrics.action("install", "success", Duration::from_secs(3));
@@ -142,6 +274,12 @@ mod tests {
             "pintle_action_duration_seconds_sum{action=\"install\",outcome=\"success\"} 3",
             "pintle_active_reconciliations 0",
             "pintle_leader 1",
+            "controller_runtime_reconcile_total{controller=\"helmrequest\",result=\"success\"} 1",
+            "controller_runtime_reconcile_time_seconds_count{controller=\"helmrequest\"} 1",
+            "workqueue_depth{name=\"helmrequest\"} 1",
+            "workqueue_adds_total{name=\"helmrequest\"} 2",
+            "workqueue_queue_duration_seconds_count{name=\"helmrequest\"} 1",
+            "leader_election_master_status{name=\"pintle-controller\"} 1",
         ] {
             assert!(text.lines().any(|other| other == line), "{line} is not in\n{text}");
         }

@@ -36,6 +36,7 @@ use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::reconcile::{ClusterCache, Log, Reconciler};
 use crate::request::{ArchiveKind, FINALIZER, HelmRequest, RequestHead, Undecodable, WATCH_LABEL};
+use crate::ring::{Gains, Refusal, Share, slot_of};
 use crate::serve::Health;
 use crate::settled::Settled;
 use crate::value_files::ValueFiles;
@@ -59,9 +60,11 @@ const METADATA_PAGE: u32 = 2_000;
 
 /// How long a request waits for the first lists of the watches. Then it is looked at without them.
 const LIST_TIMEOUT: Duration = Duration::from_secs(60);
+/// When a reconciliation that was revoked is tried again.
+const REVOKED_RETRY: Duration = Duration::from_secs(1);
 
 /// How long giving up the leader's lease may take.
-const RELEASE_TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const RELEASE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How the controller runs.
 #[derive(Clone, Debug)]
@@ -102,6 +105,11 @@ pub struct Options {
     pub addresses: AddressRules,
     /// The election, if there is one.
     pub election: Option<LeaderElection>,
+    /// Whether `HelmRequestSet`s are reconciled, too.
+    pub request_sets: bool,
+    /// Whether the replicas share the requests, instead of one that leads and others that stand by. The names and the times are
+    /// those of `election`.
+    pub replicas_share: bool,
     /// Who we are; unique for each process.
     pub identity: String,
     /// Who we are in leases on releases, if there is no election; by `identity` if not set.
@@ -128,6 +136,8 @@ impl Default for Options {
             proxies: Proxies::default(),
             addresses: AddressRules::default(),
             election: None,
+            request_sets: false,
+            replicas_share: false,
             identity: "pintle-controller".to_owned(),
             holder: None,
         }
@@ -185,6 +195,9 @@ pub async fn run(
 ) -> Result<()> {
     let stop = stop.shared();
     cluster.refresh_discovery_after(DISCOVERY_MAX_AGE);
+    if let Some(ring) = options.election.clone().filter(|_| options.replicas_share) {
+        return crate::ring::run(cluster, options, ring, health, log, stop).await;
+    }
     let mut candidate = options.election.clone().map(|election| Candidate::new(cluster.clone(), election));
     if let Some(candidate) = &mut candidate {
         // A standby replica counts as ready.
@@ -203,7 +216,7 @@ pub async fn run(
     let holder = options.holder(candidate.as_ref().map(Candidate::leadership));
     let reconciler = Arc::new(reconciler(&cluster, &options, holder, &health.metrics, &log, &cancel));
     let (end, ended) = tokio::sync::watch::channel(false);
-    let work = run_workers(cluster.clone(), options.clone(), reconciler, health.clone(), ended);
+    let work = run_workers(cluster.clone(), options.clone(), reconciler, health.clone(), ended, None);
     let mut work = std::pin::pin!(work);
     let outcome = tokio::select! {
         outcome = &mut work => outcome,
@@ -248,7 +261,7 @@ async fn hold(candidate: &mut Option<Candidate>, stop: &(impl Future<Output = ()
     }
 }
 
-fn reconciler(
+pub(crate) fn reconciler(
     cluster: &Cluster,
     options: &Options,
     holder: LeaseHolder,
@@ -288,6 +301,8 @@ struct Worker {
     failures: Mutex<BTreeMap<String, u32>>,
     known: Arc<Known>,
     watched: Arc<Watched>,
+    /// Which requests are ours, if replicas share them.
+    share: Option<Arc<Share>>,
 }
 
 /// What is known about requests besides their heads, by uid.
@@ -327,15 +342,17 @@ impl Known {
 struct ReconcileError(Error);
 
 /// Watches requests and reconciles them until `ended` says so and the running ones are done.
-async fn run_workers(
+pub(crate) async fn run_workers(
     cluster: Cluster,
     options: Options,
     reconciler: Arc<Reconciler>,
     health: Health,
     ended: tokio::sync::watch::Receiver<bool>,
+    share: Option<(Arc<Share>, Gains)>,
 ) -> Result<()> {
     let known = Arc::new(Known::default());
     let log = Arc::clone(&reconciler.log);
+    let (set_log, sharing) = (Arc::clone(&log), share.as_ref().map(|(share, _)| Arc::clone(share)));
     let queue = FairQueue::new(options.concurrent.into(), options.share().into());
     let watched = Watched::new(&options.namespace, coverage(&options));
     let (reader, triggers) =
@@ -346,9 +363,21 @@ async fn run_workers(
         failures: Mutex::default(),
         known: Arc::clone(&known),
         watched: Arc::clone(&watched),
+        share: share.as_ref().map(|(share, _)| Arc::clone(share)),
     });
-    let watches = Watches { cluster, options, watched, known, queue: Arc::clone(&queue), log };
+    let watches = Watches {
+        cluster: cluster.clone(),
+        options: options.clone(),
+        watched,
+        known,
+        queue: Arc::clone(&queue),
+        log,
+    };
     let triggers = futures::stream::select(triggers, watches.triggers()).boxed();
+    let triggers = match share {
+        Some((_, gains)) => futures::stream::select(triggers, gained(gains, reader.clone())).boxed(),
+        None => triggers,
+    };
     let (mut end, closing) = (ended, Arc::clone(&queue));
     let triggers = triggers.take_until(async move {
         let _ = end.wait_for(|ended| *ended).await;
@@ -379,6 +408,10 @@ async fn run_workers(
             ready.store(true, Ordering::Relaxed);
         }
     });
+    // Dropped with the workers: nothing of a set is left half done that the next reconciliation does not see.
+    let sets = options.request_sets.then(|| crate::set::run_sets(cluster, options, sharing, set_log));
+    let mut sets = std::pin::pin!(futures::future::OptionFuture::from(sets));
+    let mut sets_end = options.request_sets;
     let mut reconciliations = std::pin::pin!(reconciliations);
     let mut all_ended = std::pin::pin!(queue.ended());
     loop {
@@ -387,6 +420,7 @@ async fn run_workers(
                 Some(_) => health.metrics.set_requests(reader.len()),
                 None => return Ok(()),
             },
+            _ = &mut sets, if sets_end => sets_end = false,
             // The runtime itself ends only if the first list of requests succeeded.
             () = &mut all_ended => return Ok(()),
         }
@@ -416,22 +450,64 @@ async fn reconcile(
     worker: Arc<Worker>,
 ) -> std::result::Result<Action, ReconcileError> {
     let uid = head.uid().unwrap_or_default();
-    if let Some(pause) = worker.settled_pause(&head, &uid).await {
+    let namespace = head.namespace().unwrap_or_default();
+    let slot = slot_of(&namespace, &head.name_any());
+    let is_ours = worker.share.as_ref().is_none_or(|share| share.admits(slot));
+    if is_ours && let Some(pause) = worker.settled_pause(&head, &uid).await {
         lock(&worker.known.reasons).remove(&uid);
         return Ok(Action::requeue(pause));
     }
-    let namespace = head.namespace().unwrap_or_default();
     let priority = lock(&worker.known.reasons).get(&uid).copied().unwrap_or(Priority::Interval);
+    let queued = worker.reconciler.metrics.enqueue();
     let Some(permit) = worker.queue.acquire(&namespace, &uid, priority).await else {
         return Ok(Action::await_change());
     };
+    drop(queued);
+    let permit = Arc::new(permit);
+    let Some(share) = &worker.share else { return reconcile_as(&head, &uid, &worker, permit, None).await };
+    let turn = match share.enter(slot) {
+        Ok(turn) => turn,
+        Err(Refusal::NotOurs) => return Ok(Action::await_change()),
+        Err(Refusal::Unsure(later)) => return Ok(Action::requeue(later)),
+    };
+    tokio::select! {
+        done = reconcile_as(&head, &uid, &worker, permit, Some(turn.holder())) => done,
+        // Dropped where it stands: whether others act on the request by now is not known.
+        () = turn.revoked() => {
+            worker.known.expect(&uid, Priority::Failure);
+            Ok(Action::requeue(REVOKED_RETRY))
+        }
+    }
+}
+
+/// Reconciles one request, as a holder of leases on releases.
+async fn reconcile_as(
+    head: &RequestHead,
+    uid: &str,
+    worker: &Worker,
+    permit: Arc<Permit>,
+    holder: Option<LeaseHolder>,
+) -> std::result::Result<Action, ReconcileError> {
     // What comes from now on is another reason.
-    lock(&worker.known.reasons).remove(&uid);
-    let done = worker.reconcile(&head, &uid, Arc::new(permit)).await.map_err(ReconcileError);
+    lock(&worker.known.reasons).remove(uid);
+    let done = worker.reconcile(head, uid, permit, holder).await.map_err(ReconcileError);
     if !matches!(&done, Ok((_, true))) {
-        worker.known.expect(&uid, Priority::Failure);
+        worker.known.expect(uid, Priority::Failure);
     }
     done.map(|(action, _)| action)
+}
+
+/// The requests in slots that this replica gained.
+fn gained(gains: Gains, reader: Store<RequestHead>) -> Triggers {
+    let due = gains.flat_map(move |slots| {
+        let is_ours = |head: &Arc<RequestHead>| {
+            slots.contains(&slot_of(&head.namespace().unwrap_or_default(), &head.name_any()))
+        };
+        let heads = reader.state().into_iter().filter(is_ours);
+        let heads: Vec<_> = heads.map(|head| Ok(ObjectRef::from_obj(&*head))).collect();
+        futures::stream::iter(heads)
+    });
+    due.boxed()
 }
 
 /// The objects that are read for a request in its namespace: for its values, its chart, and how to reach both.
@@ -493,7 +569,13 @@ impl Worker {
     }
 
     /// Reads and reconciles a request. Also returns whether it is ready, or needs nothing more.
-    async fn reconcile(&self, head: &RequestHead, uid: &str, permit: Arc<Permit>) -> Result<(Action, bool)> {
+    async fn reconcile(
+        &self,
+        head: &RequestHead,
+        uid: &str,
+        permit: Arc<Permit>,
+        holder: Option<LeaseHolder>,
+    ) -> Result<(Action, bool)> {
         let reconciler = &self.reconciler;
         let due = lock(&self.known.changed).get(uid).copied().unwrap_or_else(Instant::now);
         let (requeue, is_ready) = match self.read(head).await? {
@@ -508,7 +590,7 @@ impl Worker {
             Some(Ok(request)) => {
                 // Before they are read, so that no change is missed.
                 lock(&self.known.users).set(uid, &ObjectRef::from_obj(head), sources(&request));
-                reconciler.reconcile_due(request, due, Some(permit)).await?
+                reconciler.reconcile_due(request, due, Some(permit), holder).await?
             }
         };
         lock(&self.failures).remove(uid);
@@ -732,7 +814,7 @@ fn record_kind(client: &kube::Client, kind: &str, namespace: &str) -> Api<Partia
     }
 }
 
-fn scoped<K>(client: kube::Client, namespace: &str) -> Api<K>
+pub(crate) fn scoped<K>(client: kube::Client, namespace: &str) -> Api<K>
 where
     K: kube::Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>,
 {

@@ -384,6 +384,28 @@ async fn the_server_of_a_kubeconfig_is_checked_like_any_url() {
     assert!(message.contains("which is not a public address"), "{message}");
 }
 
+/// Requests are accepted, and nothing comes back.
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_never_answers_holds_a_worker_for_seconds_only() {
+    let test = TestCluster::new().await;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    test.apply(&crate::support::kubeconfig_secret("dead", &url)).await;
+    let (controller, _) = test.controller();
+    test.request("web", "kubeConfig: {secretRef: {name: dead}}\nvalues: {text: one}").await;
+    let begin = tokio::time::Instant::now();
+    test.reconcile(&controller, "web").await;
+    assert!(begin.elapsed() <= std::time::Duration::from_secs(6), "{:?}", begin.elapsed());
+    let (is_ready, reason, message) = test.ready("web").await;
+    assert_eq!((is_ready, reason.as_str()), (false, "KubeConfigFailed"));
+    assert!(message.contains("the cluster does not answer: no answer within 5 s"), "{message}");
+    // The next one does not even ask.
+    let begin = tokio::time::Instant::now();
+    test.reconcile(&controller, "web").await;
+    assert_eq!(begin.elapsed(), std::time::Duration::ZERO);
+    drop(listener);
+}
+
 #[tokio::test]
 async fn an_error_of_megabytes_is_cut_and_reported() {
     let test = TestCluster::new().await;

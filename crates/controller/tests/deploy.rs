@@ -28,7 +28,7 @@ async fn rendered(sets: &[&str]) -> String {
 
 #[test]
 fn the_definitions_in_the_chart_are_those_of_deploy() {
-    for name in ["release.yaml", "release-version.yaml", "helm-request.yaml"] {
+    for name in ["release.yaml", "release-version.yaml", "helm-request.yaml", "helm-request-set.yaml"] {
         let read = |folder: &str| std::fs::read_to_string(deploy().join(folder).join(name)).unwrap();
         assert_eq!(read("crds"), read("chart/crds"), "{name}: copy deploy/crds to deploy/chart/crds");
     }
@@ -64,6 +64,9 @@ async fn the_controller_has_no_right_to_write_anything_but_requests_events_and_i
     let allowed = rendered(&["allowPrivateNetwork=true", "concurrentPerNamespace=3"]).await;
     assert!(allowed.contains("- --allow-private-network=true\n"), "{allowed}");
     assert!(allowed.contains("- --concurrent-per-namespace=3\n"), "{allowed}");
+    let shared = rendered(&["replicas=3", "replicasShare=true"]).await;
+    assert!(shared.contains("- --replicas-share\n") && !text.contains("--replicas-share"), "{shared}");
+    assert!(shared.contains("verbs: [get, create, update, list, watch, delete]"), "{shared}");
     let listed = rendered(&["allowPrivateNetwork=10.96.0.0/12\\,charts.example.com"]).await;
     assert!(listed.contains("- --allow-private-network=10.96.0.0/12,charts.example.com\n"), "{listed}");
 }
@@ -101,7 +104,7 @@ async fn the_chart_passes_lint_and_installs_on_a_cluster() {
 
 #[test]
 fn the_chart_passes_our_own_check() {
-    for set in [&[][..], &["watchValues=true"], &["watchNamespace=apps"]] {
+    for set in [&[][..], &["watchValues=true"], &["watchNamespace=apps"], &["replicasShare=true"]] {
         let request = CheckRequest {
             subjects: vec![CheckSubject::Path(deploy().join("chart"))],
             values: set.iter().map(|set: &&str| ValuesLayer::Set((*set).to_owned())).collect(),
@@ -136,4 +139,31 @@ async fn requests_have_columns() {
     assert_eq!(columns[..5], ["Name", "Ready", "Status", "Chart-Version", "Age"]);
     let cells = table["rows"][0]["cells"].as_array().unwrap();
     assert_eq!((cells[1].as_str(), cells[3].as_str()), (Some("True"), Some("1.0.0")));
+}
+
+/// Every metric that the dashboard and the alerts name is one that the controller has.
+#[test]
+fn the_dashboard_and_the_alerts_name_metrics_that_exist() {
+    let sources = ["metrics.rs", "process_metrics.rs"].map(|name| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(name);
+        std::fs::read_to_string(path).unwrap()
+    });
+    let source = sources.concat();
+    let mut found = 0;
+    for name in ["dashboard.json", "alerts.yaml"] {
+        let text = std::fs::read_to_string(deploy().join("monitoring").join(name)).unwrap();
+        let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        for word in text.split(|letter| !is_part(letter)) {
+            let prefixes = ["pintle_", "controller_runtime_", "workqueue_", "process_", "leader_election_"];
+            if !prefixes.iter().any(|prefix| word.starts_with(prefix)) {
+                continue;
+            }
+            found += 1;
+            let known = word.strip_prefix("pintle_ring_").or_else(|| word.strip_prefix("process_"));
+            let known = known.unwrap_or(word);
+            let known = known.trim_end_matches("_bucket").trim_end_matches("_count");
+            assert!(source.contains(&format!("\"{known}\"")), "{name}: no metric {word}");
+        }
+    }
+    assert!(found > 20, "{found}");
 }

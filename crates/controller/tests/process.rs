@@ -20,8 +20,8 @@ const LIMIT: Duration = Duration::from_secs(240);
 /// A controller that runs until it is told to stop.
 pub(crate) struct Running {
     stop: Arc<Notify>,
-    health: Health,
-    task: tokio::task::JoinHandle<pintle_controller::Result<()>>,
+    pub(crate) health: Health,
+    pub(crate) task: tokio::task::JoinHandle<pintle_controller::Result<()>>,
 }
 
 pub(crate) fn start(test: &TestCluster, identity: &str, options: Options) -> Running {
@@ -33,7 +33,8 @@ pub(crate) fn start(test: &TestCluster, identity: &str, options: Options) -> Run
 pub(crate) fn start_on(cluster: Cluster, test: &TestCluster, identity: &str, options: Options) -> Running {
     let (health, stop) = (Health::default(), Arc::new(Notify::new()));
     let election = LeaderElection {
-        retry_period: Duration::from_millis(50),
+        // Replicas that share are tested with the real times, on a clock of their own.
+        retry_period: Duration::from_millis(if options.replicas_share { 2000 } else { 50 }),
         ..LeaderElection::new("default", "pintle-controller", identity)
     };
     let options = Options {
@@ -55,6 +56,9 @@ impl Running {
     /// What the controller says to Prometheus.
     pub(crate) fn metrics(&self) -> String {
         self.health.metrics.render()
+    /// Asks it to stop.
+    pub(crate) fn tell(&self) {
+        self.stop.notify_one();
     }
 
     pub(crate) async fn stop(self) {

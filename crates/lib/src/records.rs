@@ -270,7 +270,8 @@ impl<'s> Records<'s> {
 
     /// Returns whether a lease can be taken over.
     pub(crate) fn is_abandoned(&self, lease: &Lease) -> bool {
-        lease.is_expired(self.session.clock.now()) || (self.session.holder.is_dead)(&lease.holder)
+        let has_expired = lease.is_expired(self.session.clock.now());
+        self.session.holder.can_take_over(&lease.holder, has_expired)
     }
 
     /// Marks a pending version as failed because its client is gone. Hooks that were running get the phase `Unknown`.

@@ -96,6 +96,22 @@ const TABLES: &[Table] = &[
             ("helm.sh/approve", "approves the plan with this digest"),
             ("helm.sh/deletion-policy", "`orphan` leaves the release as it is when the request is deleted"),
             ("helm.sh/watch", "a label of ConfigMaps and Secrets whose changes are noticed at once"),
+            (
+                "helm.sh/cluster",
+                "a label of Secrets with kubeconfigs, and of requests of a set: the name of the cluster",
+            ),
+            (
+                "helm.sh/approve-step",
+                "on a HelmRequestSet: approves what follows a step; the value of `status.approvalNeeded`",
+            ),
+            (
+                "helm.sh/resume-requested-at",
+                "on a HelmRequestSet: goes on in spite of failures; any value that differs from the last one",
+            ),
+            (
+                "helm.sh/retry-requested-at",
+                "on a HelmRequestSet: tries clusters that failed again; any value that differs from the last one",
+            ),
         ],
     },
     Table {
@@ -115,6 +131,15 @@ const TABLES: &[Table] = &[
                 "the digest of the chart and values that a version or plan was made from",
             ),
             ("helm.sh/target-namespace", "the namespace of a release whose records are in another one"),
+            ("helm.sh/request-set", "the set that a request belongs to"),
+            ("helm.sh/set-digest", "the digest of what the set of a request wants"),
+            (
+                "helm.sh/ring",
+                "a label of the Leases of replicas that share requests, with the name of the ring",
+            ),
+            ("helm.sh/ring-table", "which replica owns which slot"),
+            ("helm.sh/ring-coordinator", "the replica that writes the table"),
+            ("helm.sh/ring-ack", "what a replica says about the table"),
             ("helm.sh/plan", "the type of Secrets with plans that wait for approval"),
             ("pintle.dev/chart-url", "where the chart of a version came from"),
             ("pintle.dev/chart-repository", "the repository that it came from"),

@@ -60,6 +60,7 @@ pub(super) const SECTIONS: &[Section] = &[
             One("docs/guide/hooks.md"),
             One("docs/guide/ui.md"),
             One("docs/guide/controller.md"),
+            One("docs/guide/request-sets.md"),
             One("docs/guide/troubleshooting.md"),
         ],
     },

@@ -145,7 +145,11 @@ const EXCEPTIONS: &[(&str, &[&str], &str)] = &[
     ("controller", &["pintle::lua::is_public"], "a rule about addresses"),
     (
         "controller",
-        &["pintle::cluster::crds::helm_requests", "pintle::cluster::wait::ready"],
+        &[
+            "pintle::cluster::crds::helm_request_sets",
+            "pintle::cluster::crds::helm_requests",
+            "pintle::cluster::wait::ready",
+        ],
         "objects of the controller itself, and those that requests depend on",
     ),
     ("ui", &["pintle::diff::lines::diff"], "an output format"),

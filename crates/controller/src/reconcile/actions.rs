@@ -52,7 +52,7 @@ impl Reconciliation<'_> {
             .with_other_stores(vec![Arc::new(helm)])
             .with_schemas(SchemaLoader::isolated())
             .with_clock(Arc::clone(&self.reconciler.clock))
-            .with_holder(self.reconciler.holder.clone())
+            .with_holder(self.holder.clone())
             .with_cancel(self.reconciler.cancel.clone())
             .with_events(events))
     }

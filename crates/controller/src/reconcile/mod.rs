@@ -103,20 +103,22 @@ impl Reconciler {
     /// # Errors
     /// When the API server refuses changes of the request.
     pub async fn reconcile(&self, request: HelmRequest) -> Result<Requeue> {
-        Ok(self.reconcile_due(request, Instant::now(), None).await?.0)
+        Ok(self.reconcile_due(request, Instant::now(), None, None).await?.0)
     }
 
-    /// As [`Reconciler::reconcile`], for a request that became due at `due`. The worker is lent to others while objects are
-    /// waited for. Also returns whether the request is ready.
+    /// As [`Reconciler::reconcile`], for a request that became due at `due`, and perhaps as another holder. The worker is lent to
+    /// others while objects are waited for. Also returns whether the request is ready.
     pub(crate) async fn reconcile_due(
         &self,
         request: HelmRequest,
         due: Instant,
         worker: Option<Arc<Permit>>,
+        holder: Option<LeaseHolder>,
     ) -> Result<(Requeue, bool)> {
         self.metrics.begin();
         let begin = Instant::now();
         let mut reconciliation = Reconciliation { worker, ..Reconciliation::new(self, request, due) };
+        reconciliation.holder = holder.unwrap_or_else(|| self.holder.clone());
         let done = Box::pin(reconciliation.run()).await;
         self.count_reconciliation(&reconciliation, &done, begin);
         Ok((done?, reconciliation.status.is_true(READY)))
@@ -164,6 +166,8 @@ impl Reconciler {
 pub(crate) struct Reconciliation<'r> {
     pub(crate) reconciler: &'r Reconciler,
     pub(crate) request: HelmRequest,
+    /// Who we are in the lease on the release.
+    pub(crate) holder: LeaseHolder,
     /// When the request became due: caches must not be older, so that earlier changes by others are seen.
     due: Instant,
     pub(crate) status: HelmRequestStatus,
@@ -204,6 +208,7 @@ impl<'r> Reconciliation<'r> {
         Reconciliation {
             reconciler,
             request,
+            holder: reconciler.holder.clone(),
             due,
             status,
             written,
@@ -411,9 +416,10 @@ impl<'r> Reconciliation<'r> {
             newest: newest.map(|version| Newest {
                 status: version.status,
                 digest: stamp::digest(version, self.request.uid()),
-                held: version.lease.as_ref().is_some_and(|lease| {
-                    !lease.is_expired(now) && !(self.reconciler.holder.is_dead)(&lease.holder)
-                }),
+                held: version
+                    .lease
+                    .as_ref()
+                    .is_some_and(|lease| !self.holder.can_take_over(&lease.holder, lease.is_expired(now))),
             }),
             has_good_version: has_good_version(history),
             desired: desired.digest.clone(),

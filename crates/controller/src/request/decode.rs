@@ -166,7 +166,7 @@ struct Metadata {
 }
 
 /// Reads metadata without `managedFields`.
-pub(super) fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
+pub(crate) fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
     let read = Metadata::deserialize(deserializer)?;
     Ok(ObjectMeta {
         name: read.name,

@@ -15,7 +15,7 @@ use kube::core::NamespaceResourceScope;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-pub(crate) use decode::{RequestHead, Undecodable};
+pub(crate) use decode::{RequestHead, Undecodable, metadata};
 pub use spec::*;
 pub use status::{
     Condition, DriftedObject, HelmRequestStatus, HistoryEntry, InventoryEntry, LastError, Phase,

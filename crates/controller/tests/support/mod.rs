@@ -235,8 +235,8 @@ impl TestCluster {
         self.controller_with(AddressRules::any())
     }
 
-    /// A controller that connects to these addresses only.
-    pub(crate) fn controller_with(&self, addresses: AddressRules) -> (Reconciler, Gate) {
+    /// A connection to the cluster whose requests are recorded and can be blocked.
+    pub(crate) fn connection(&self) -> (Cluster, Gate) {
         let gate = Gate::default();
         let (api, passed) = (self.api.clone(), gate.clone());
         let cluster = Cluster::from_service_fn(
@@ -255,6 +255,12 @@ impl TestCluster {
             },
             "default",
         );
+        (cluster, gate)
+    }
+
+    /// A controller that connects to these addresses only.
+    pub(crate) fn controller_with(&self, addresses: AddressRules) -> (Reconciler, Gate) {
+        let (cluster, gate) = self.connection();
         let process = self.processes.fetch_add(1, Ordering::Relaxed);
         let me = format!("controller-{process}");
         let name = me.clone();

@@ -48,6 +48,9 @@ pub struct LeaseHolder {
     /// Returns whether the holder of that name is known to have died, so that its lease can be taken before it
     /// expires. Must return false when in doubt.
     pub is_dead: Arc<dyn Fn(&str) -> bool + Send + Sync>,
+    /// Returns whether the holder of that name is known to be alive, so that its lease is valid even if it has expired by our
+    /// own clock, which may be ahead of its. Must return false when in doubt.
+    pub is_alive: Arc<dyn Fn(&str) -> bool + Send + Sync>,
     /// Returns whether no client can consider this holder dead yet. While it returns false, operations ask the store whether
     /// the release is still theirs before they change anything.
     pub is_current: Arc<dyn Fn() -> bool + Send + Sync>,
@@ -56,7 +59,12 @@ pub struct LeaseHolder {
 impl LeaseHolder {
     /// Returns a holder that never considers other holders dead; their leases have to expire.
     pub fn new(name: impl Into<String>) -> LeaseHolder {
-        LeaseHolder { name: name.into(), is_dead: Arc::new(|_| false), is_current: Arc::new(|| true) }
+        LeaseHolder {
+            name: name.into(),
+            is_dead: Arc::new(|_| false),
+            is_alive: Arc::new(|_| false),
+            is_current: Arc::new(|| true),
+        }
     }
 
     /// Takes the leases of holders that are known to have died before they expire; see [`LeaseHolder::is_dead`].
@@ -64,6 +72,18 @@ impl LeaseHolder {
     pub fn with_is_dead(mut self, is_dead: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
         self.is_dead = Arc::new(is_dead);
         self
+    }
+
+    /// Leaves the leases of holders that are known to be alive, whatever the clock says; see [`LeaseHolder::is_alive`].
+    #[must_use]
+    pub fn with_is_alive(mut self, is_alive: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+        self.is_alive = Arc::new(is_alive);
+        self
+    }
+
+    /// Whether the lease of a holder can be taken over, given whether it has expired by our own clock.
+    pub fn can_take_over(&self, holder: &str, has_expired: bool) -> bool {
+        (self.is_dead)(holder) || has_expired && !(self.is_alive)(holder)
     }
 
     /// Sets how to find out whether others still consider this holder alive; see [`LeaseHolder::is_current`].
