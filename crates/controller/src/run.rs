@@ -409,7 +409,7 @@ pub(crate) async fn run_workers(
         }
     });
     // Dropped with the workers: nothing of a set is left half done that the next reconciliation does not see.
-    let sets = options.request_sets.then(|| crate::set::run_sets(cluster, options, sharing, set_log));
+    let sets = options.request_sets.then(|| crate::set::run_sets(cluster, options.clone(), sharing, set_log));
     let mut sets = std::pin::pin!(futures::future::OptionFuture::from(sets));
     let mut sets_end = options.request_sets;
     let mut reconciliations = std::pin::pin!(reconciliations);
