@@ -202,8 +202,9 @@ fn check(project: &Project, chart: &Chart, problems: &mut Problems) {
             problem.level = problem.level.max(Level::Information);
         }
         // What policy rules find may well work; only what a cluster refuses is an error in the editor.
-        // So does null, which a cluster takes for a value that is missing.
-        if !REFUSED.contains(&rule) || finding.message.contains("got null") {
+        // So do null, and an empty text for one of some words, which a cluster takes for values that are missing.
+        let may_be_missing = finding.message.contains("got null") || finding.message.ends_with(", <nil>");
+        if !REFUSED.contains(&rule) || may_be_missing {
             problem.level = problem.level.max(Level::Warning);
         }
         // A chart may require values that only its users know.

@@ -254,6 +254,22 @@ fn scripts_are_checked_without_being_run_and_values_that_they_may_read_are_not_r
 }
 
 #[test]
+fn a_word_that_is_left_empty_is_no_error() {
+    let mut files = web();
+    files.push(("web/templates/p.yaml", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\nspec:\n  containers:\n  - name: a\n    image: a:1\n    imagePullPolicy: \"\"\n    ports: [{containerPort: x}]\n"));
+    let mut workspace = Workspace::new(&files);
+    let project = workspace.server.project_at(&workspace.path("web")).expect("a chart");
+    let problems = pintle_lsp::diagnostics::of_chart(&project);
+    let file = project.file_named(0, "templates/p.yaml").expect("the template");
+    let errors: Vec<&str> = problems[&file]
+        .iter()
+        .filter(|problem| problem.level == pintle_lsp::diagnostics::Level::Error)
+        .map(|problem| problem.message.as_str())
+        .collect();
+    assert!(errors.len() == 1 && errors[0].contains("containerPort"), "{problems:?}");
+}
+
+#[test]
 fn objects_and_definitions_are_found_in_the_workspace() {
     let mut workspace = shop();
     let mut names = |query: &str| -> Vec<String> {
