@@ -122,6 +122,7 @@ export async function flows({ browser, test, visit, settled, axe, hostile, link,
     await open(page, "/install");
     await page.getByLabel("Chart", { exact: true }).fill(chart);
     await page.getByRole("button", { name: "Use this chart" }).click();
+    assert.equal(await page.getByLabel("Namespace", { exact: true }).inputValue(), "default", "where the kubeconfig names none");
     await page.getByLabel("Name of the release").fill("second");
     await page.getByLabel("Namespace", { exact: true }).fill("shop");
     await page.locator(".plan .chip.plus").waitFor();

@@ -49,7 +49,7 @@ function Loaded({ chart }: { chart: ChartChoice }) {
 }
 
 function Workbench({ chart, data }: { chart: ChartChoice; data: Chart }) {
-  const home = contexts.value?.contexts.find((each) => each.name === (context.value ?? contexts.value?.current))?.namespace ?? "default";
+  const home = contexts.value?.contexts.find((each) => each.name === (context.value ?? contexts.value?.current))?.namespace || "default";
   const [name, setName] = useState(data.name);
   const [namespace, setNamespace] = useState(home);
   const [createNamespace, setCreate] = useState(false);

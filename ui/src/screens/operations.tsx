@@ -160,7 +160,7 @@ function Shown({ of, progress }: { of: OperationData; progress: Progress }) {
       </header>
       {of.error && <ProblemBox of={of.error} />}
       {progress.problem && <ProblemBox of={progress.problem} />}
-      {of.state === "succeeded" && of.operation !== "rehearse" && <Notice tone="good">Done. The release is as planned.</Notice>}
+      {of.state === "succeeded" && of.operation !== "rehearse" && <Notice tone="good">{of.operation === "test" ? "The tests have passed." : "Done. The release is as planned."}</Notice>}
       {of.result?.report && <Report of={of.result.report} />}
       {progress.objects.size > 0 && <Waiting of={[...progress.objects.values()]} />}
       {(of.result?.kept ?? []).length > 0 && <Notice>Kept: {of.result!.kept!.join(", ")}</Notice>}
