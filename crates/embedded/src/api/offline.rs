@@ -243,7 +243,7 @@ mod tests {
         for good in [
             "{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {type: NodePort, ports: [{port: 80}]}}",
             "{apiVersion: v1, kind: Secret, metadata: {generateName: a-}, stringData: {a: b}}",
-            "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {serviceAccountName: x, priorityClassName: y, containers: [{name: a, image: b}]}}",
+            "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {serviceAccountName: x, priorityClassName: high, containers: [{name: a, image: b}]}}",
             "{apiVersion: v1, kind: Namespace, metadata: {name: a, namespace: b}}",
             "{apiVersion: example.com/v1, kind: Own, metadata: {name: A_B}}",
         ] {
