@@ -18,9 +18,9 @@ pub(crate) struct Failure {
     pub(crate) kind: &'static str,
     pub(crate) message: String,
     pub(crate) hint: Option<String>,
-    pub(crate) place: Option<String>,
-    pub(crate) command: Option<String>,
-    pub(crate) lease: Option<Lease>,
+    pub(crate) place: Option<Box<str>>,
+    pub(crate) command: Option<Box<str>>,
+    pub(crate) lease: Option<Box<Lease>>,
 }
 
 impl Failure {
@@ -47,7 +47,7 @@ impl Failure {
         let (status, kind) = class(error);
         let hint = (settings.hints)(error).or_else(|| usual_hint(kind).map(str::to_owned));
         let lease = match error {
-            Error::Pending { lease } => lease.as_deref().cloned(),
+            Error::Pending { lease } => lease.clone(),
             _ => None,
         };
         Failure { hint, lease, ..Failure::new(status, kind, text(error)) }
@@ -56,7 +56,7 @@ impl Failure {
     pub(crate) fn json(&self) -> Value {
         let Failure { kind, message, hint, place, command, lease: held, .. } = self;
         json!({"error": {"kind": kind, "message": message, "hint": hint, "where": place, "command": command,
-            "lease": held.as_ref().map(lease)}})
+            "lease": held.as_deref().map(lease)}})
     }
 }
 

@@ -467,7 +467,7 @@ pub(crate) async fn make(app: Arc<App>, request: Request) -> Result<Answered> {
             400 => 422,
             other => other,
         },
-        command: Some(prepared.command.clone()),
+        command: Some(prepared.command.as_str().into()),
         ..app.failure(&error)
     })?;
     let texts: Vec<String> = warnings.iter().map(ToString::to_string).collect();

@@ -102,6 +102,8 @@ async fn serve(
 ) -> Result<(), Failure> {
     let server = Server::bind(address, settings).await.map_err(|error| cannot_listen(address, &error))?;
     let url = server.url();
+    // Before the address is printed: whoever reads it may stop the program at once.
+    let signals = Signals::new();
     let is_write = invocation.flags.on(names::WRITE);
     invocation.ui.print(&format!("{url}\n"))?;
     invocation.ui.flush()?;
@@ -110,7 +112,12 @@ async fn serve(
     if opens {
         open_browser(invocation, &url);
     }
-    let served = server.serve(Signals::received());
+    let served = server.serve(async move {
+        match signals {
+            Ok(mut signals) => signals.next().await,
+            Err(_) => std::future::pending().await,
+        }
+    });
     let served = match &connection.embedded {
         None => served.await,
         Some(api) => tokio::select! {
