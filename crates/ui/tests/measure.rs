@@ -1,4 +1,4 @@
-//! How long answers take, and how much memory: `cargo test -p pintle-ui -- --ignored --nocapture measure`.
+//! How long answers take, and how much memory: `PINTLE_MEASURE=yes cargo test -p pintle-ui -- --nocapture measure`.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -8,6 +8,11 @@ use serde_json::json;
 
 use crate::support::{Running, session};
 
+/// Measuring takes minutes, and says nothing while other tests run.
+fn is_wanted() -> bool {
+    option_env!("PINTLE_MEASURE").is_some()
+}
+
 /// The memory of this process in megabytes.
 fn memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -16,8 +21,10 @@ fn memory() -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "it measures"]
 async fn lists_plans_and_explanations_are_measured() {
+    if !is_wanted() {
+        return;
+    }
     let server = Running::start().await;
     server.install("shop", "web", "replicas: 2").await;
     let base = server.session.store.get("shop", "web", 1).await.unwrap().unwrap();
@@ -74,8 +81,10 @@ async fn lists_plans_and_explanations_are_measured() {
 
 /// The server alone: the releases are in a store that holds nothing but summaries of a kind.
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "it measures"]
 async fn memory_of_a_list_is_measured() {
+    if !is_wanted() {
+        return;
+    }
     let mut session = session().await;
     let store = MemoryStore::new();
     for number in 0..10_000 {
