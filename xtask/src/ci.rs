@@ -14,7 +14,8 @@ use crate::shell::{cargo, ci_binary, corpus, output, print_line, program, root, 
 use crate::steps::{Outcome, Steps};
 use crate::{
     api, bench, clients, contract, dependencies, e2e, editors, fuzz, go, helm, helm_clients, images_report,
-    instructions, msrv, reference, registries, rehearse_report, reproducible, site, tidy, ui, unicode, vscode,
+    instructions, msrv, reference, registries, rehearse_report, reproducible, site, tidy, ui, unicode,
+    vscode,
 };
 
 /// The number of shards of the kill points, the fuzz targets and the tests on each Kubernetes; a CI run has one. Most tests

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use pintle::ops::locate_chart;
-use pintle::repo::{self, Wanted};
+use pintle::repo::{self, ChartQuery};
 use pintle::{ChartReference, Error, LocatedChart, Progress, RemoteError, RemoteEvent, Reporter, Verify};
 use pintle_tree::redact::redacted;
 
@@ -66,7 +66,8 @@ pub(crate) fn locate_version(
     reference: &str,
     version: &str,
 ) -> Result<LocatedChart, Failure> {
-    let query = Wanted { version: version.to_owned(), ..remote::wanted(&invocation.flags, reference.trim()) };
+    let query =
+        ChartQuery { version: version.to_owned(), ..remote::wanted(&invocation.flags, reference.trim()) };
     let chart = of_query(invocation, query)?;
     let prints_data =
         PRINT_DATA.iter().any(|name| invocation.command_path.path.split(' ').nth(1) == Some(name));
@@ -80,7 +81,7 @@ pub(crate) fn locate_version(
 }
 
 /// A reference with the settings of the flags.
-pub(crate) fn of_query(invocation: &Invocation<'_>, query: Wanted) -> Result<ChartReference, Failure> {
+pub(crate) fn of_query(invocation: &Invocation<'_>, query: ChartQuery) -> Result<ChartReference, Failure> {
     let flags = &invocation.flags;
     let verify = match () {
         () if cosign::is_asked(flags) => Verify::Cosign(cosign::trust(flags)?.into()),

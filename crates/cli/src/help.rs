@@ -30,7 +30,7 @@ pub(crate) fn help(
     let command = command_path.command;
     let text = if command.long.is_empty() { command.short } else { command.long };
     let text = match EntryPoint::from_name(command_path.program()) {
-        Some(door) => named(&door.shorten(text), personality),
+        Some(entry) => named(&entry.shorten(text), personality),
         None => named(text, personality),
     };
     format!("{}\n\n{}", text.trim_end(), usage(command_path, personality, environment))

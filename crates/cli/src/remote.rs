@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pintle::Remote;
-use pintle::repo::{Access, Folders, Getter, Proxies, StaleDigest, Wanted};
+use pintle::repo::{Access, ChartQuery, Getter, Proxies, RepositoryPaths, StaleDigest};
 use pintle_tree::LogLine;
 
 use crate::connect;
@@ -23,9 +23,9 @@ use crate::{registry_access, ui};
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The paths of Helm's repository configuration and caches.
-pub(crate) fn folders(flags: &Parsed, environment: &Environment) -> Folders {
+pub(crate) fn folders(flags: &Parsed, environment: &Environment) -> RepositoryPaths {
     let path = |name: Name<String>| PathBuf::from(flags.text_or_setting(name, environment));
-    Folders {
+    RepositoryPaths {
         repository_config: path(names::REPOSITORY_CONFIG),
         repository_cache: path(names::REPOSITORY_CACHE),
         content_cache: path(names::CONTENT_CACHE),
@@ -98,13 +98,13 @@ pub(crate) fn devel(flags: &Parsed) -> &'static str {
 }
 
 /// The chart that a reference and the flags ask for.
-pub(crate) fn wanted(flags: &Parsed, reference: &str) -> Wanted {
+pub(crate) fn wanted(flags: &Parsed, reference: &str) -> ChartQuery {
     let text = |name: Name<String>| if flags.declares(name) { flags.text(name) } else { "" };
     let version = match text(names::VERSION) {
         "" => devel(flags),
         version => version,
     };
-    Wanted {
+    ChartQuery {
         reference: reference.to_owned(),
         version: version.to_owned(),
         repo_url: text(names::REPO).to_owned(),

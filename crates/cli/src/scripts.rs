@@ -92,13 +92,13 @@ fn lifecycle_of(invocation: &Invocation<'_>, can_ask: bool) -> Result<Lifecycle,
     } else {
         Network::public().with_advice("`--allow-private-network` lets scripts reach it")
     };
-    let ear = UiScriptObserver {
+    let listener = UiScriptObserver {
         personality: invocation.personality,
         explains: flags.on(names::EXPLAIN),
         debug: invocation.debug(),
     };
     let services = Services {
-        listener: Some(Arc::new(ear)),
+        listener: Some(Arc::new(listener)),
         network: Some(Arc::new(network)),
         folder: Some(PathBuf::from(flags.text(names::SCRIPTS_FOLDER))),
         system: Some(Arc::new(HostSystem)),

@@ -106,7 +106,7 @@ async fn of_following_a_version_and_taking_it_away_one_succeeds() {
             let lease = Lease::new("remover", Timestamp::from_unix(1_700_000_000, 0), 30);
             first.set_status(Status::Uninstalling, "Deletion in progress");
             let create = upgrader.create(&second, None, Some(&seen));
-            let swap = remover.swap(&seen_too, &first, Some(&lease));
+            let swap = remover.compare_and_swap(&seen_too, &first, Some(&lease));
             // Each order once, then both concurrently.
             let (created, swapped) = match round {
                 0 => (create.await, swap.await),
@@ -159,7 +159,7 @@ async fn a_deleted_version_cannot_be_followed() {
             let is_refusal =
                 matches!(followed, Err(StoreError::Modified { .. } | StoreError::Conflict { .. }));
             assert!(is_refusal, "{driver}: {followed:?}");
-            let swapped = late.swap(&seen, &first, None).await;
+            let swapped = late.compare_and_swap(&seen, &first, None).await;
             assert!(swapped.is_err(), "{driver}: {swapped:?}");
             let history = store().history(&namespace, "web").await.expect("an answer");
             assert_eq!(history.len(), usize::from(again), "{driver}");

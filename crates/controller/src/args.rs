@@ -94,8 +94,8 @@ impl Args {
                 parsed.options.watch_all_values = true;
                 continue;
             }
-            if let "--watch-values" | "--watch-records" | "--leader-elect" | "--replicas-share" | "--request-sets" =
-                name.as_str()
+            if let "--watch-values" | "--watch-records" | "--leader-elect" | "--replicas-share"
+            | "--request-sets" = name.as_str()
             {
                 let on = match value.as_deref() {
                     None | Some("true") => true,

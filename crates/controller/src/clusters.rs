@@ -42,7 +42,11 @@ impl Default for Clusters {
 impl Clusters {
     /// Connects only to servers at addresses that the rules allow.
     pub(crate) fn new(addresses: AddressRules) -> Clusters {
-        Clusters { connections: Mutex::new(Recent::new(MAX_CLUSTERS)), breakers: Breakers::default(), addresses }
+        Clusters {
+            connections: Mutex::new(Recent::new(MAX_CLUSTERS)),
+            breakers: Breakers::default(),
+            addresses,
+        }
     }
 
     /// Returns the clusters of a request whose release is in the cluster of `kube_config`. `default_account` is impersonated

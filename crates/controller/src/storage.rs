@@ -106,14 +106,14 @@ impl Store for RequestStore {
         Box::pin(async move { self.to_write().update(&self.stored(version), lease, held).await })
     }
 
-    fn swap<'a>(
+    fn compare_and_swap<'a>(
         &'a self,
         seen: &'a Summary,
         version: &'a ReleaseVersion,
         lease: Option<&'a Lease>,
     ) -> StoreFuture<'a, String> {
         Box::pin(async move {
-            self.to_write().swap(&self.stored_summary(seen), &self.stored(version), lease).await
+            self.to_write().compare_and_swap(&self.stored_summary(seen), &self.stored(version), lease).await
         })
     }
 
@@ -189,8 +189,8 @@ impl Store for RequestStore {
         self.store.moved_to(&self.storage, name)
     }
 
-    fn hold<'a>(&'a self, seen: &'a Summary, lease: Option<&'a Lease>) -> StoreFuture<'a, String> {
-        Box::pin(async move { self.to_write().hold(&self.stored_summary(seen), lease).await })
+    fn set_lease<'a>(&'a self, seen: &'a Summary, lease: Option<&'a Lease>) -> StoreFuture<'a, String> {
+        Box::pin(async move { self.to_write().set_lease(&self.stored_summary(seen), lease).await })
     }
 
     fn owner<'a>(&'a self, _: &'a str, name: &'a str) -> StoreFuture<'a, Option<ObjectOwner>> {

@@ -56,6 +56,8 @@ impl Running {
     /// What the controller says to Prometheus.
     pub(crate) fn metrics(&self) -> String {
         self.health.metrics.render()
+    }
+
     /// Asks it to stop.
     pub(crate) fn tell(&self) {
         self.stop.notify_one();

@@ -119,7 +119,7 @@ pub struct ChartReference {
     /// How repositories and registries are reached.
     pub remote: Remote,
     /// The reference, the version, and the credentials. A reference that is a path which exists means this path.
-    pub query: pintle_repo::Wanted,
+    pub query: pintle_repo::ChartQuery,
     /// The folder that relative paths start from.
     pub folder: PathBuf,
     /// What is verified before the chart is used.

@@ -429,7 +429,7 @@ pub enum Error {
     #[error("the plan is stale, and nothing was applied:{}", stale_plan(.moved))]
     StalePlan {
         /// What has changed.
-        moved: Vec<crate::ops::Moved>,
+        moved: Vec<crate::ops::StaleReason>,
     },
     /// The hooks of an event failed.
     #[error("{doing}: {cause}")]

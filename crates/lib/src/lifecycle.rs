@@ -10,7 +10,7 @@ pub(crate) mod discarded;
 pub(crate) mod network;
 pub(crate) mod objects;
 #[cfg(feature = "cluster")]
-pub(crate) mod record_extras;
+pub(crate) mod record_metadata;
 #[cfg(feature = "lua")]
 mod script_log;
 #[cfg(feature = "lua")]

@@ -8,7 +8,7 @@ use pintle_release::{
     interrupted_description,
 };
 
-use crate::lifecycle::record_extras;
+use crate::lifecycle::record_metadata;
 use crate::{Error, Result, Session};
 
 pub(crate) mod owners;
@@ -132,7 +132,7 @@ impl<'s> Records<'s> {
     /// with its subcharts.
     pub(crate) fn complete(&self, version: &mut ReleaseVersion, chart: &pintle_chart::Chart) {
         if self.store.driver() == "native" {
-            record_extras::record_source_chart(&mut version.chart, chart);
+            record_metadata::record_source_chart(&mut version.chart, chart);
         }
     }
 
@@ -322,7 +322,7 @@ impl<'s> Records<'s> {
         version: &ReleaseVersion,
         lease: Option<&Lease>,
     ) -> Result<()> {
-        observed.state = self.store.swap(observed, version, lease).await?;
+        observed.state = self.store.compare_and_swap(observed, version, lease).await?;
         // Kept up to date, so that further swaps of the same operation start from what it has written itself.
         (observed.status, observed.lease) = (version.info.status, lease.cloned());
         Ok(())
@@ -330,7 +330,7 @@ impl<'s> Records<'s> {
 
     /// Sets or clears the lease on the newest version if its record has not changed since it was observed.
     pub(crate) async fn set_lease(&self, observed: &mut Summary, lease: Option<&Lease>) -> Result<()> {
-        observed.state = self.store.hold(observed, lease).await?;
+        observed.state = self.store.set_lease(observed, lease).await?;
         observed.lease = lease.cloned();
         Ok(())
     }

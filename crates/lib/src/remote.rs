@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures::StreamExt as _;
 use futures::channel::mpsc::unbounded;
 use pintle_registry::Client;
-use pintle_repo::{Folders, Getter, Resolver};
+use pintle_repo::{Getter, RepositoryPaths, Resolver};
 
 use crate::{Error, Progress, Reporter, Result};
 
@@ -18,11 +18,11 @@ use crate::{Error, Progress, Reporter, Result};
 /// use std::time::Duration;
 ///
 /// use pintle::ops::{SearchRequest, search};
-/// use pintle::repo::{Folders, Getter, Proxies};
+/// use pintle::repo::{RepositoryPaths, Getter, Proxies};
 /// use pintle::{Remote, Silent};
 ///
 /// # async fn run() -> pintle::Result<()> {
-/// let paths = Folders {
+/// let paths = RepositoryPaths {
 ///     repository_config: "repositories.yaml".into(),
 ///     repository_cache: "cache".into(),
 ///     content_cache: "content".into(),
@@ -38,7 +38,7 @@ use crate::{Error, Progress, Reporter, Result};
 #[derive(Clone)]
 pub struct Remote {
     /// Where repositories.yaml and the caches are.
-    pub paths: Folders,
+    pub paths: RepositoryPaths,
     /// Fetches over HTTP, from registries and by other schemes. Its timeout is that of each request.
     pub getter: Arc<Getter>,
     /// The client for pushes and for dependencies in registries; without one, these are refused.
@@ -57,7 +57,7 @@ impl fmt::Debug for Remote {
 
 impl Remote {
     /// Settings that check all digests and have no client for pushes.
-    pub fn new(paths: Folders, getter: Getter) -> Remote {
+    pub fn new(paths: RepositoryPaths, getter: Getter) -> Remote {
         let getter = Arc::new(getter);
         Remote { paths, getter, registry: None, skip_digest: false, needs_all_indexes: false }
     }

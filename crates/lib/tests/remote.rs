@@ -18,7 +18,7 @@ use pintle::ops::{
     update_dependencies, update_repositories, upgrade_dependency, upload_chart,
 };
 use pintle::release::{ChartSource, MemoryStore};
-use pintle::repo::{Entry, Folders, Getter, Proxies, Wanted};
+use pintle::repo::{ChartQuery, Entry, Getter, Proxies, RepositoryPaths};
 use pintle::{
     ChartReference, DryRun, Error, ErrorKind, KeyringFile, Progress, Remote, RemoteError, RemoteEvent,
     Reporter, Session, Silent, Verify,
@@ -78,7 +78,7 @@ impl Env {
     }
 
     fn remote(&self) -> Remote {
-        let paths = Folders {
+        let paths = RepositoryPaths {
             repository_config: self.path("repositories.yaml"),
             repository_cache: self.path("cache"),
             content_cache: self.path("content"),
@@ -95,7 +95,7 @@ impl Env {
     fn reference(&self, reference: &str) -> ChartReference {
         ChartReference {
             remote: self.remote(),
-            query: Wanted { reference: reference.to_owned(), ..Wanted::default() },
+            query: ChartQuery { reference: reference.to_owned(), ..ChartQuery::default() },
             folder: self.folder.path().to_owned(),
             verify: Verify::Never,
         }
@@ -282,7 +282,7 @@ async fn dependencies_are_added_updated_and_upgraded() {
     let target = env.dependencies(chart.clone());
     let request = AddDependencyRequest {
         target: target.clone(),
-        query: Wanted { reference: "local/web".to_owned(), ..Wanted::default() },
+        query: ChartQuery { reference: "local/web".to_owned(), ..ChartQuery::default() },
         dependency: Dependency::default(),
     };
     let mut events = Events::default();
@@ -297,7 +297,7 @@ async fn dependencies_are_added_updated_and_upgraded() {
     assert!(matches!(remote_error(error), RemoteError::DependencyNotAdded { name, .. } if name == "web"));
 
     env.publish("2.0.0").await;
-    let query = Wanted::default();
+    let query = ChartQuery::default();
     let request = UpgradeDependencyRequest { target: target.clone(), name: "web".to_owned(), query };
     upgrade_dependency(&request, &mut Silent).await.unwrap();
     assert!(chart.join("charts/web-2.0.0.tgz").is_file() && !chart.join("charts/web-1.0.0.tgz").exists());
@@ -324,7 +324,7 @@ async fn releases_are_compared_with_the_sources_of_their_charts() {
         ..InstallRequest::default()
     };
     install(&session, &request, &mut Silent).await.unwrap();
-    let request = OutdatedRequest { releases: ListRequest::default(), query: Wanted::default() };
+    let request = OutdatedRequest { releases: ListRequest::default(), query: ChartQuery::default() };
     let compared = outdated(&session, &env.remote(), &request, &mut Silent).await.unwrap();
     assert_eq!((compared[0].newest.as_str(), compared[0].is_outdated()), ("1.0.0", false));
     env.publish("1.2.0").await;

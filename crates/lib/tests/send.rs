@@ -71,7 +71,8 @@ fn operations_on_a_cluster_can_be_spawned() {
     spawned(async { ops::template(&any::<Session>(), &any(), &mut Silent).await });
     spawned(async { ops::test(&any(), &any(), &mut Silent).await });
     spawned(async { ops::uninstall(&any(), &any(), &mut Silent).await });
-    spawned(async move { ops::unlock(&any(), &name(), &name(), false).await });
+    spawned(async move { ops::unlock(&any(), &name(), &name()).await });
+    spawned(async move { ops::lock_status(&any(), &name(), &name()).await });
     spawned(async { ops::upgrade(&any(), &any(), &mut Silent).await });
     spawned(async { ops::watch(&any(), &any()).count().await });
     spawned(async { pintle::rehearse::rehearse(&any()).await });
@@ -149,8 +150,8 @@ fn synchronous_operations_can_run_on_blocking_threads() {
     blocking(move || ops::lint(&any(), &path(), &any(), &mut Silent));
     blocking(|| ops::list_images(&any::<Vec<_>>()));
     blocking(|| ops::package(&any(), &any(), &mut Silent));
-    blocking(|| ops::plan_hooks(&any(), None, &mut Silent));
-    blocking(|| ops::planned_hooks(&any()));
+    blocking(|| ops::hooks_of_chart(&any(), None, &mut Silent));
+    blocking(|| ops::hooks_of_release(&any()));
     blocking(|| ops::shown_only(b"", &[]));
     blocking(move || ops::absolute(&path(), &path()));
     blocking(|| ops::access_of(&any(), "", any()));

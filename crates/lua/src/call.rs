@@ -167,7 +167,7 @@ impl Call<'_> {
     }
 
     /// Returns a tree to the script.
-    pub(crate) fn give(&self, node: &Node) -> Answer {
+    pub(crate) fn answer(&self, node: &Node) -> Answer {
         bridge::give(self.lua, self.host, node)
     }
 

@@ -179,7 +179,7 @@ impl Store for MemoryStore {
         }))
     }
 
-    fn swap<'a>(
+    fn compare_and_swap<'a>(
         &'a self,
         seen: &'a Summary,
         version: &'a ReleaseVersion,
@@ -218,7 +218,7 @@ impl Store for MemoryStore {
         }))
     }
 
-    fn hold<'a>(&'a self, seen: &'a Summary, lease: Option<&'a Lease>) -> StoreFuture<'a, String> {
+    fn set_lease<'a>(&'a self, seen: &'a Summary, lease: Option<&'a Lease>) -> StoreFuture<'a, String> {
         let mut versions = self.versions();
         if let Err(error) = check_unmodified(&versions, seen) {
             return ready(Err(error));
@@ -340,12 +340,15 @@ mod tests {
         let mut seen = block_on(store.history("ns", "web")).expect("fine").remove(0);
         let stale = seen.clone();
         first.info.status = Status::Uninstalling;
-        seen.state = block_on(store.swap(&seen, &first, None)).expect("is as it was seen");
+        seen.state = block_on(store.compare_and_swap(&seen, &first, None)).expect("is as it was seen");
         let second = version("web", 2, Status::PendingUpgrade);
         let late = block_on(store.create(&second, None, Some(&stale)));
         assert!(matches!(late, Err(StoreError::Modified { status: Some(Status::Uninstalling), .. })));
         block_on(store.create(&second, None, Some(&seen))).expect("follows what is there");
-        assert!(matches!(block_on(store.swap(&seen, &first, None)), Err(StoreError::Modified { .. })));
+        assert!(matches!(
+            block_on(store.compare_and_swap(&seen, &first, None)),
+            Err(StoreError::Modified { .. })
+        ));
     }
 
     #[test]

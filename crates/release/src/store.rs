@@ -113,7 +113,7 @@ pub trait Store: Send + Sync {
         driver_word(self.driver())
     }
 
-    /// Creates a version that follows `after`, as that was read. Of this and a concurrent [`Store::swap`] of the
+    /// Creates a version that follows `after`, as that was read. Of this and a concurrent [`Store::compare_and_swap`] of the
     /// earlier version, only one succeeds.
     ///
     /// # Errors
@@ -144,7 +144,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// [`StoreError::Modified`] when another writer was first.
-    fn swap<'a>(
+    fn compare_and_swap<'a>(
         &'a self,
         seen: &'a Summary,
         version: &'a ReleaseVersion,
@@ -320,7 +320,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// [`StoreError::Modified`] when another writer was first.
-    fn hold<'a>(&'a self, seen: &'a Summary, lease: Option<&'a Lease>) -> StoreFuture<'a, String> {
+    fn set_lease<'a>(&'a self, seen: &'a Summary, lease: Option<&'a Lease>) -> StoreFuture<'a, String> {
         let _ = lease;
         Box::pin(std::future::ready(Ok(seen.state.clone())))
     }

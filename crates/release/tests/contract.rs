@@ -153,11 +153,11 @@ async fn check_move(store: &dyn Store, namespace: &str) {
     assert_eq!(history.iter().map(|version| version.number).collect::<Vec<_>>(), [1, 2], "{driver}");
     let lease = Lease::new("me", Timestamp::from_unix(1_700_000_000, 0), 30);
     let mut last = history.pop().expect("two versions");
-    last.state = store.hold(&last, Some(&lease)).await.expect("is unmodified");
+    last.state = store.set_lease(&last, Some(&lease)).await.expect("is unmodified");
     store.renew(namespace, "moved", 2, &lease).await.expect("is ours");
     let now = store.history(namespace, "moved").await.expect("an answer").pop().expect("is there");
     assert_eq!((now.lease.as_ref(), now.status), (Some(&lease), Status::Superseded), "{driver}");
-    store.hold(&now, None).await.expect("is unmodified");
+    store.set_lease(&now, None).await.expect("is unmodified");
 
     store.leave_marker(&now, "native").await.expect("can be written");
     store.leave_marker(&now, "native").await.expect("can be written again");

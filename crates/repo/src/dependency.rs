@@ -26,7 +26,7 @@ use crate::error::{Error, Result};
 use crate::get::Getter;
 use crate::index::Cached;
 use crate::repository::{check_scheme, index_path, update};
-use crate::resolve::{Folders, warnings};
+use crate::resolve::{RepositoryPaths, warnings};
 
 /// The prefix of the index names of repositories without a name.
 const UNMANAGED: &str = "helm-manager-";
@@ -54,7 +54,7 @@ pub enum Verification<'v> {
 /// Repositories and registries as a source of dependencies.
 pub struct DependencySource<'g> {
     /// Where things are kept.
-    pub folders: Folders,
+    pub folders: RepositoryPaths,
     /// Fetches over HTTP.
     pub getter: &'g Getter,
     /// Fetches from registries; without it, they cannot be used.
@@ -83,7 +83,7 @@ struct Known {
 
 impl<'g> DependencySource<'g> {
     /// The repositories of `folders`, reached with `getter`, as a source.
-    pub fn new(folders: Folders, getter: &'g Getter) -> DependencySource<'g> {
+    pub fn new(folders: RepositoryPaths, getter: &'g Getter) -> DependencySource<'g> {
         DependencySource {
             folders,
             getter,

@@ -9,16 +9,16 @@
 //!
 //! ```no_run
 //! use std::time::Duration;
-//! use pintle_repo::{Folders, Getter, Proxies, Resolver, Wanted};
+//! use pintle_repo::{RepositoryPaths, Getter, Proxies, Resolver, ChartQuery};
 //!
 //! let getter = Getter::new(Proxies::default(), Duration::from_secs(120), "example/1.0");
-//! let folders = Folders {
+//! let folders = RepositoryPaths {
 //!     repository_config: "repositories.yaml".into(),
 //!     repository_cache: "cache".into(),
 //!     content_cache: "content".into(),
 //! };
 //! let resolver = Resolver { folders, getter: &getter, skip_digest: false, needs_all_indexes: false };
-//! let wanted = Wanted { reference: "bitnami/nginx".into(), version: "^18".into(), ..Wanted::default() };
+//! let wanted = ChartQuery { reference: "bitnami/nginx".into(), version: "^18".into(), ..ChartQuery::default() };
 //! let chart = resolver.fetch(&resolver.resolve(&wanted)?)?;
 //! println!("{} {}", chart.path.display(), chart.digest);
 //! # Ok::<(), pintle_repo::Error>(())
@@ -59,4 +59,6 @@ pub use index::{Cached, Skipped};
 pub use index_table::IndexTable;
 pub use oci::{Credentials, Registries};
 pub use pintle_registry::Proxies;
-pub use resolve::{Fetched, Folders, Resolved, Resolver, Source, Wanted, unreachable_repository, warnings};
+pub use resolve::{
+    ChartQuery, Fetched, RepositoryPaths, Resolved, Resolver, Source, unreachable_repository, warnings,
+};

@@ -58,7 +58,7 @@ pub fn check_scheme(getter: &Getter, url: &str) -> Result<()> {
     }
 }
 
-/// Fetches the index of a repository into the cache, with its side file. Returns the skipped entries.
+/// Fetches the index of a repository into the cache, with its index cache. Returns the skipped entries.
 ///
 /// # Errors
 /// When it cannot be fetched, is no index or cannot be written; then the cached index is unchanged.

@@ -21,7 +21,7 @@ use crate::repository::{check_scheme, index_path};
 
 /// Where things are kept.
 #[derive(Clone, Debug, Default)]
-pub struct Folders {
+pub struct RepositoryPaths {
     /// `repositories.yaml`.
     pub repository_config: PathBuf,
     /// The folder of cached indexes.
@@ -30,7 +30,7 @@ pub struct Folders {
     pub content_cache: PathBuf,
 }
 
-impl Folders {
+impl RepositoryPaths {
     /// Refuses a content cache without a path.
     pub(crate) fn check_content_cache(&self) -> Result<()> {
         match self.content_cache.as_os_str().is_empty() {
@@ -42,7 +42,7 @@ impl Folders {
 
 /// A chart that is asked for.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
+pub struct ChartQuery {
     /// The reference, as it was typed.
     pub reference: String,
     /// The version or the range of versions; empty for the newest.
@@ -96,7 +96,7 @@ pub struct Fetched {
 /// Resolves references.
 pub struct Resolver<'g> {
     /// Where things are kept.
-    pub folders: Folders,
+    pub folders: RepositoryPaths,
     /// Fetches.
     pub getter: &'g Getter,
     /// Whether archives are accepted even if their digest differs from the one in the index.
@@ -110,16 +110,20 @@ impl Resolver<'_> {
     ///
     /// # Errors
     /// When the reference cannot be resolved, with Helm's text.
-    pub fn resolve(&self, wanted: &Wanted) -> Result<Resolved> {
+    pub fn resolve(&self, wanted: &ChartQuery) -> Result<Resolved> {
         self.resolve_after(wanted, || Ok(()))
     }
 
-    /// The same, but calls `prepare` before the caches are used. Errors of the repository at [`Wanted::repo_url`] are
+    /// The same, but calls `prepare` before the caches are used. Errors of the repository at [`ChartQuery::repo_url`] are
     /// reported before its errors.
     ///
     /// # Errors
     /// As [`Resolver::resolve`], and those of `prepare`.
-    pub fn resolve_after(&self, wanted: &Wanted, prepare: impl FnOnce() -> Result<()>) -> Result<Resolved> {
+    pub fn resolve_after(
+        &self,
+        wanted: &ChartQuery,
+        prepare: impl FnOnce() -> Result<()>,
+    ) -> Result<Resolved> {
         let version = wanted.version.as_str();
         let prepare = || prepare().and_then(|()| self.folders.check_content_cache());
         if wanted.repo_url.is_empty() {
@@ -151,8 +155,12 @@ impl Resolver<'_> {
     }
 
     /// Looks a chart up in a repository that is given by its URL.
-    fn find_in(&self, wanted: &Wanted, version: &str) -> Result<(String, crate::index::Found, Vec<LogLine>)> {
-        let Wanted { reference, repo_url, access, .. } = wanted;
+    fn find_in(
+        &self,
+        wanted: &ChartQuery,
+        version: &str,
+    ) -> Result<(String, crate::index::Found, Vec<LogLine>)> {
+        let ChartQuery { reference, repo_url, access, .. } = wanted;
         let entry = Entry {
             url: repo_url.clone(),
             username: access.username.clone(),
@@ -230,7 +238,7 @@ impl Resolver<'_> {
         if let Some(entry) = owner {
             resolved.home.clone_from(&entry.url);
             resolved.source.repository.clone_from(&entry.url);
-            lend(entry, &mut resolved.access);
+            apply_repository_credentials(entry, &mut resolved.access);
         }
         Ok(resolved)
     }
@@ -313,7 +321,7 @@ impl Resolver<'_> {
         let address = Address::parse(&url).map_err(Error::Input)?;
         self.check_getter(&address)?;
         let mut access = access.clone();
-        lend(entry, &mut access);
+        apply_repository_credentials(entry, &mut access);
         Ok(Resolved {
             file_name: listed::file_name(&address, chart, &found.version),
             source: Source { url, repository: entry.url.clone(), version: found.version },
@@ -364,7 +372,7 @@ fn is_oci(url: &str) -> bool {
 
 /// Overrides the flags with the certificates and credentials of a configured repository. Its `insecure_skip_tls_verify`
 /// applies too, which Helm ignores here.
-fn lend(entry: &Entry, access: &mut Access) {
+fn apply_repository_credentials(entry: &Entry, access: &mut Access) {
     let Entry { cert_file, key_file, ca_file, .. } = entry;
     if !cert_file.is_empty() || !key_file.is_empty() || !ca_file.is_empty() {
         access.cert_file.clone_from(cert_file);

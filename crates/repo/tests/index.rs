@@ -1,4 +1,4 @@
-//! Reading indexes and their side files.
+//! Reading indexes and their index caches.
 
 use std::fs;
 use std::path::Path;
@@ -99,7 +99,7 @@ fn a_side_file_that_is_stale_or_damaged_is_made_anew() {
     fs::rename(folder.path().join("new"), &path).expect("it is moved");
     assert_eq!(urls(&path, "1.0.0"), ["b-1.0.0.tgz"]);
     fs::write(&side, &good).expect("it is written");
-    assert_eq!(urls(&path, "1.0.0"), ["b-1.0.0.tgz"], "a side file of another index");
+    assert_eq!(urls(&path, "1.0.0"), ["b-1.0.0.tgz"], "an index cache of another index");
     let good = fs::read(&side).expect("it is there");
     for at in (0..good.len()).step_by(7) {
         let mut bad = good.clone();

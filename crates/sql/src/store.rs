@@ -445,7 +445,7 @@ impl Store for SqlStore {
         })
     }
 
-    fn swap<'a>(
+    fn compare_and_swap<'a>(
         &'a self,
         seen: &'a Summary,
         version: &'a ReleaseVersion,
@@ -542,7 +542,7 @@ impl Store for SqlStore {
         })
     }
 
-    fn hold<'a>(&'a self, seen: &'a Summary, lease: Option<&'a Lease>) -> StoreFuture<'a, String> {
+    fn set_lease<'a>(&'a self, seen: &'a Summary, lease: Option<&'a Lease>) -> StoreFuture<'a, String> {
         Box::pin(async move {
             let key = helm::object_name(&seen.name, seen.number);
             let (namespace, lease) = (namespace_of(&seen.namespace), LeaseRow::new(lease));

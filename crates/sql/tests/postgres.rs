@@ -118,7 +118,7 @@ async fn of_following_a_version_and_taking_it_away_one_succeeds() {
         let second = version(&namespace, &name, 2, Status::PendingUpgrade);
         first.set_status(Status::Uninstalling, "Deletion in progress");
         let follow = store.create(&second, None, Some(&seen));
-        let (followed, swapped) = futures::join!(follow, other.swap(&seen, &first, None));
+        let (followed, swapped) = futures::join!(follow, other.compare_and_swap(&seen, &first, None));
         let history = store.history(&namespace, &name).await.expect("an answer");
         let states: Vec<Status> = history.iter().map(|version| version.status).collect();
         match (followed, swapped) {

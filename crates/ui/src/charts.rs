@@ -8,7 +8,7 @@ use pintle::ops::{
     locate_chart, remove_repositories, repositories as known_repositories, search as search_charts,
     update_repositories as update,
 };
-use pintle::repo::{Access, Entry, Wanted};
+use pintle::repo::{Access, ChartQuery, Entry};
 use pintle::{ChartRef, ChartReference, LocatedChart, Progress, RemoteEvent, Silent, Verify};
 use serde_json::{Value, json};
 
@@ -146,7 +146,7 @@ pub(crate) async fn given(app: &App, chart: &GivenChart<'_>) -> Result<ChartRef>
 }
 
 async fn located(app: &App, chart: &GivenChart<'_>) -> Result<LocatedChart> {
-    let query = Wanted {
+    let query = ChartQuery {
         reference: chart.reference.to_owned(),
         version: chart.version.to_owned(),
         repo_url: chart.repository.to_owned(),

@@ -19,7 +19,7 @@ use crate::answer::{Answered, Request};
 use crate::app::App;
 use crate::error::{Failure, Result};
 use crate::json::node;
-use crate::plans::Wanted;
+use crate::plans::ChartQuery;
 use crate::records::{blocking, load};
 use crate::{plans, query};
 
@@ -106,7 +106,7 @@ pub(crate) async fn edited(app: Arc<App>, request: Request) -> Result<Answered> 
     let body = query::body(&request.body)?;
     let value = body.get("value").and_then(Value::as_str);
     let question = Question::read(query::text(&body, "line")?, value)?;
-    let wanted = Wanted::read(&body)?;
+    let wanted = ChartQuery::read(&body)?;
     let session = app.session(&request).await?;
     let (template, recorded) = plans::template(&app, &request, &session, &wanted).await?;
     let offline = app.settings.offline.clone();

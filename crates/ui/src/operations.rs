@@ -17,7 +17,7 @@ use crate::app::{App, Limits};
 use crate::command_line::command;
 use crate::error::{Failure, Result};
 use crate::json::{time, with_identity};
-use crate::plans::{Wanted, prepare, rehearsal, viewer_name};
+use crate::plans::{ChartQuery, prepare, rehearsal, viewer_name};
 use crate::query;
 use crate::records::notes_of;
 use crate::releases::stream_slot;
@@ -329,7 +329,7 @@ fn planned(app: &App, request: &Request, id: &str) -> Result<(About, Work, Strin
 }
 
 async fn direct_work(app: &App, request: &Request, body: &Value) -> Result<(About, Work, String)> {
-    let wanted = Wanted::read(body)?;
+    let wanted = ChartQuery::read(body)?;
     let session = app.session(request).await?;
     let context = app.context(request)?;
     let (work, command) = if wanted.operation == "test" {
@@ -350,7 +350,7 @@ async fn direct_work(app: &App, request: &Request, body: &Value) -> Result<(Abou
 }
 
 pub(crate) async fn rehearse(app: Arc<App>, request: Request) -> Result<Answered> {
-    let wanted = Wanted::read(&query::body(&request.body)?)?;
+    let wanted = ChartQuery::read(&query::body(&request.body)?)?;
     if !matches!(wanted.operation.as_str(), "install" | "upgrade") {
         return Err(Failure::input("installs and upgrades can be rehearsed"));
     }

@@ -71,7 +71,7 @@ impl Plans {
 
 /// What is wanted of an operation, as the page says it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct ChartQuery {
     pub(crate) operation: String,
     pub(crate) namespace: String,
     pub(crate) name: String,
@@ -97,8 +97,8 @@ pub(crate) struct Wanted {
 
 const OPERATIONS: [&str; 5] = ["upgrade", "install", "rollback", "uninstall", "test"];
 
-impl Wanted {
-    pub(crate) fn read(body: &Value) -> Result<Wanted> {
+impl ChartQuery {
+    pub(crate) fn read(body: &Value) -> Result<ChartQuery> {
         let text = |name: &str| query::text(body, name).map(str::to_owned);
         let flag = |name: &str, default: bool| query::flag(body, name, default);
         let operation = text("operation")?;
@@ -117,7 +117,7 @@ impl Wanted {
         let values = body.get("values").filter(|values| !values.is_null());
         let include = body.get("include").and_then(Value::as_array).cloned().unwrap_or_default();
         let timeout = query::number(body, "timeoutSeconds")?.unwrap_or(300).clamp(1, MAX_TIMEOUT);
-        Ok(Wanted {
+        Ok(ChartQuery {
             values: values.map(|_| text("values")).transpose()?,
             values_policy: text("valuesPolicy")?,
             reference: of_chart("reference")?,
@@ -200,7 +200,7 @@ pub(crate) struct Prepared {
 }
 
 /// The newest version of a release, if there is one.
-async fn recorded(app: &App, session: &Session, wanted: &Wanted) -> Result<Option<ReleaseVersion>> {
+async fn recorded(app: &App, session: &Session, wanted: &ChartQuery) -> Result<Option<ReleaseVersion>> {
     match ops::get(session, &wanted.namespace, &wanted.name, &VersionRef::Current).await {
         Ok(version) => Ok(Some(version)),
         Err(error) if is_missing(&error) && wanted.operation == "install" => Ok(None),
@@ -213,7 +213,7 @@ pub(crate) async fn prepare(
     app: &App,
     request: &Request,
     session: &Session,
-    wanted: &Wanted,
+    wanted: &ChartQuery,
 ) -> Result<Prepared> {
     let context = app.context(request)?;
     let recorded = recorded(app, session, wanted).await?;
@@ -276,7 +276,7 @@ pub(crate) async fn prepare(
     Ok(Prepared { request: plan_request, command, values_file })
 }
 
-fn install_request(wanted: &Wanted, chart: ChartRef, values: Vec<ValuesLayer>) -> Result<InstallRequest> {
+fn install_request(wanted: &ChartQuery, chart: ChartRef, values: Vec<ValuesLayer>) -> Result<InstallRequest> {
     let mut request = InstallRequest {
         chart,
         name: wanted.name.clone(),
@@ -303,7 +303,7 @@ fn policy_flag(policy: ValuesPolicy) -> Option<&'static str> {
     }
 }
 
-fn flags(wanted: &Wanted) -> Vec<String> {
+fn flags(wanted: &ChartQuery) -> Vec<String> {
     let mut flags: Vec<String> = Vec::new();
     let mut add = |is_set: bool, flag: &str| flags.extend(is_set.then(|| flag.to_owned()));
     add(wanted.wait, "--wait");
@@ -317,7 +317,7 @@ fn flags(wanted: &Wanted) -> Vec<String> {
 }
 
 /// The chart as the command line names it.
-fn chart_words(wanted: &Wanted, recorded: Option<&ReleaseVersion>) -> Vec<String> {
+fn chart_words(wanted: &ChartQuery, recorded: Option<&ReleaseVersion>) -> Vec<String> {
     let mut words = Vec::new();
     let mut version = wanted.version.clone();
     if !wanted.path.is_empty() {
@@ -341,7 +341,7 @@ fn chart_words(wanted: &Wanted, recorded: Option<&ReleaseVersion>) -> Vec<String
 }
 
 /// The chart of an operation: the one that is named, or that of the release.
-async fn chart(app: &App, wanted: &Wanted, recorded: Option<&ReleaseVersion>) -> Result<ChartRef> {
+async fn chart(app: &App, wanted: &ChartQuery, recorded: Option<&ReleaseVersion>) -> Result<ChartRef> {
     if wanted.names_chart() {
         let chart = GivenChart {
             reference: &wanted.reference,
@@ -370,7 +370,7 @@ async fn chart(app: &App, wanted: &Wanted, recorded: Option<&ReleaseVersion>) ->
 }
 
 /// The values of an operation, with what is hidden put back.
-fn values(wanted: &Wanted, recorded: Option<&ReleaseVersion>) -> Result<Vec<ValuesLayer>> {
+fn values(wanted: &ChartQuery, recorded: Option<&ReleaseVersion>) -> Result<Vec<ValuesLayer>> {
     let Some(text) = &wanted.values else { return Ok(Vec::new()) };
     let name = "values.yaml".to_owned();
     if !text.contains(HIDDEN) {
@@ -392,7 +392,7 @@ pub(crate) async fn template(
     app: &App,
     _: &Request,
     session: &Session,
-    wanted: &Wanted,
+    wanted: &ChartQuery,
 ) -> Result<(TemplateRequest, Option<ReleaseVersion>)> {
     let recorded = recorded(app, session, wanted).await?;
     let chart = chart(app, wanted, recorded.as_ref()).await?;
@@ -416,7 +416,7 @@ pub(crate) async fn template(
 pub(crate) async fn rehearsal(
     app: &App,
     session: &Session,
-    wanted: &Wanted,
+    wanted: &ChartQuery,
 ) -> Result<pintle::rehearse::RehearseRequest> {
     let recorded = recorded(app, session, wanted).await?;
     let chart = chart(app, wanted, recorded.as_ref()).await?;
@@ -444,7 +444,7 @@ pub(crate) async fn rehearsal(
 }
 
 pub(crate) async fn make(app: Arc<App>, request: Request) -> Result<Answered> {
-    let wanted = Wanted::read(&query::body(&request.body)?)?;
+    let wanted = ChartQuery::read(&query::body(&request.body)?)?;
     if wanted.operation == "test" {
         return Err(Failure::input("tests have no plan").hint("start them as an operation"));
     }
@@ -483,7 +483,7 @@ pub(crate) async fn make(app: Arc<App>, request: Request) -> Result<Answered> {
 }
 
 /// Who is working on the release, if anybody is.
-async fn holder(app: &App, session: &Session, wanted: &Wanted) -> Value {
+async fn holder(app: &App, session: &Session, wanted: &ChartQuery) -> Value {
     let newest = ops::exists(session, &wanted.namespace, &wanted.name).await;
     let Ok(Some(newest)) = newest.map_err(|error| app.failure(&error)) else { return Value::Null };
     newest.lease.as_ref().filter(|held| !held.is_expired(session.clock.now())).map_or(Value::Null, lease)

@@ -1,7 +1,7 @@
 //! `bench repositories`: what commands cost that need one chart of a large repository.
 //!
 //! The index is as large as those of the largest public repositories: 340 charts of 52 versions each, 19 MB. Both
-//! programs have it in a home of their own; nothing is fetched. Ours is measured with its side file and, as the first
+//! programs have it in a home of their own; nothing is fetched. Ours is measured with its index cache and, as the first
 //! command after `repo update` of another program, without. Then dependencies are built from three such repositories, and a
 //! large chart is pushed and pulled.
 
@@ -100,7 +100,7 @@ fn searches(helm: &Path, ours: &Path, chart: &[u8], folder: &Path) -> Result<Str
         for _ in 0..ROUNDS {
             theirs.push(measure(helm, &homes[0], command)?);
             if first {
-                fs::remove_file(&side).context("there is a side file")?;
+                fs::remove_file(&side).context("there is an index cache")?;
             }
             mine.push(measure(ours, &homes[1], command)?);
         }

@@ -162,7 +162,7 @@ const TABLES: &[Table] = &[
             ("pintle.dev/successor", "the version that follows; only one writer can set it"),
             ("pintle.dev/moved-to", "the store that has the release now"),
             ("pintle.dev/permissions", "the permissions that scripts of the version had"),
-            ("pintle.dev/hears-of-lists", "scripts of the version handle list events"),
+            ("pintle.dev/handles-list-events", "scripts of the version handle list events"),
             ("pintle.dev/embedded", "marks objects that the embedded cluster made by itself"),
         ],
     },

@@ -2,7 +2,7 @@
 
 use pintle::hooks::{DeletePolicy, EVENT_NAMES, LogPolicy};
 use pintle::objects::HookEvent;
-use pintle::ops::{PlannedHook, plan_hooks, planned_hooks};
+use pintle::ops::{PlannedHook, hooks_of_chart, hooks_of_release};
 use pintle::release::VersionRef;
 use pintle_tree::Node;
 
@@ -60,12 +60,12 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             let connection = Connection::open(invocation)?;
             let (session, namespace) = (&connection.session, &connection.namespace);
             let version = pintle::ops::get(session, namespace, &name, &VersionRef::Current);
-            planned_hooks(&connection.run(version)?)?
+            hooks_of_release(&connection.run(version)?)?
         }
         named => {
             let kube_version = request::kube_version(invocation)?;
             let subject = named.load(invocation)?;
-            plan_hooks(&subject, kube_version, &mut Reporting::new(invocation.ui))?
+            hooks_of_chart(&subject, kube_version, &mut Reporting::new(invocation.ui))?
         }
     };
     hooks.retain(|hook| selected.is_empty() || selected.contains(&hook.event));

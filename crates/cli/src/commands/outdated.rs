@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use pintle::ops::{ChartInput, ComparedRelease, ListRequest, OutdatedRequest, UpgradeCheckRequest, outdated};
 use pintle::release::{Summary, VersionRef};
-use pintle::repo::Wanted;
+use pintle::repo::ChartQuery;
 use pintle::upgrade::{Report, Severity};
 use pintle::{Session, Silent};
 
@@ -154,7 +154,7 @@ fn try_check(
     let fetch = |version: &str| -> Result<PathBuf, Failure> {
         let (reference, repo_url) = row.chart.clone();
         let wanted = remote::wanted(&invocation.flags, "");
-        let query = Wanted { reference, repo_url, version: version.to_owned(), ..wanted };
+        let query = ChartQuery { reference, repo_url, version: version.to_owned(), ..wanted };
         let chart = chart_reference::of_query(invocation, query)?;
         Ok(run_offline(pintle::ops::locate_chart(&chart, &mut Silent))?.path)
     };

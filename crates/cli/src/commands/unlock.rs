@@ -1,6 +1,6 @@
 //! `unlock`: shows who holds the lease of a release, and releases it.
 
-use pintle::ops::Unlocked;
+use pintle::ops::LockStatus;
 
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::Connection;
@@ -33,28 +33,31 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let name = invocation.operand(0).to_owned();
     let free = invocation.flags.on(names::FREE);
     let (session, namespace) = (&connection.session, &connection.namespace);
-    let unlocked = connection.run(pintle::ops::unlock(session, namespace, &name, free))?;
-    invocation.ui.print(&describe(&name, &unlocked))
+    let status = match free {
+        true => connection.run(pintle::ops::unlock(session, namespace, &name))?,
+        false => connection.run(pintle::ops::lock_status(session, namespace, &name))?,
+    };
+    invocation.ui.print(&describe(&name, &status, free))
 }
 
-fn describe(name: &str, unlocked: &Unlocked) -> String {
-    let Some(pending) = &unlocked.pending else {
+fn describe(name: &str, status: &LockStatus, freed: bool) -> String {
+    let Some(pending) = &status.pending else {
         return format!("no operation is in progress on release \"{name}\"\n");
     };
     let mut text =
         format!("version {} of release \"{name}\" is {}\n", pending.number, pending.status.as_str());
-    match &unlocked.lease {
+    match &status.lease {
         Some(lease) => {
             text.push_str(&format!("holder: {}\n", lease.holder));
             text.push_str(&format!("since: {}\n", time::seconds(Some(&lease.since))));
-            let gone = if unlocked.abandoned { " (gone)" } else { "" };
+            let gone = if status.abandoned { " (gone)" } else { "" };
             text.push_str(&format!("last seen: {}{gone}\n", time::seconds(Some(&lease.renewed))));
         }
         None => text.push_str("holder: unknown\n"),
     }
-    if unlocked.freed {
+    if freed {
         text.push_str("marked as failed\n");
-    } else if !unlocked.abandoned {
+    } else if !status.abandoned {
         text.push_str("use --free to mark it as failed\n");
     }
     text

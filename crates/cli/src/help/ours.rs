@@ -25,7 +25,7 @@ impl Page<'_> {
         let command = command_path.command;
         let text = if command.long.is_empty() { command.short } else { command.long };
         let text = match EntryPoint::from_name(command_path.program()) {
-            Some(door) => named(&door.shorten(text), Personality::Pintle),
+            Some(entry) => named(&entry.shorten(text), Personality::Pintle),
             None => named(text, Personality::Pintle),
         };
         let is_root = std::ptr::eq(command, &ROOT);
@@ -197,8 +197,8 @@ impl Page<'_> {
 fn path_of(command_path: &CommandPath) -> String {
     let mut words = command_path.path.split(' ');
     let program = words.next().unwrap_or_default();
-    let door = EntryPoint::from_name(program).map_or(&[][..], |door| door.path);
-    door.iter().copied().chain(words).collect::<Vec<_>>().join(" ")
+    let entry = EntryPoint::from_name(program).map_or(&[][..], |entry| entry.path);
+    entry.iter().copied().chain(words).collect::<Vec<_>>().join(" ")
 }
 
 /// The text of the root up to the environment, which has a topic of its own.

@@ -173,7 +173,7 @@ fn is_cache(name: &str) -> bool {
     name.starts_with(".cache/helm/content")
 }
 
-/// Files that only ours leaves: side files, and the lock of commands that Helm runs without one.
+/// Files that only ours leaves: index caches, and the lock of commands that Helm runs without one.
 fn is_ours(name: &str) -> bool {
     name.ends_with("-index.pintle")
         || name.ends_with("repositories.lock")

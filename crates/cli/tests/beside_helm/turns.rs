@@ -38,7 +38,7 @@ fn repositories_and_their_cache_are_shared() {
         assert_eq!(run(first, "repo list -o json"), run(second, "repo list -o json"));
         assert_eq!(run(first, "search repo"), run(second, "search repo"));
         assert_eq!(run(first, "show all one/web"), run(second, "show all one/web"));
-        // The other program puts another index where ours has a side file.
+        // The other program puts another index where ours has an index cache.
         run(first, "repo add one {plain}/json --force-update");
         assert!(!run(second, "search repo").contains("one/db"));
         run(second, "repo add one {plain}/charts --force-update");

@@ -408,7 +408,7 @@ fn library_charts_are_marked() {
         "r/app 1.0.0 application runs",
         "r/tools 1.0.0 library lends",
     ];
-    // The second time from the side file.
+    // The second time from the index cache.
     assert_eq!(rows(good(env.pintle("search repo"))), marked);
     assert_eq!(rows(good(env.pintle("search repo"))), marked);
     assert_eq!(rows(good(env.pintle("search repo app")))[0], "NAME CHART VERSION APP VERSION DESCRIPTION");

@@ -59,7 +59,7 @@ impl<H: RecordKind> HelmStore<H> {
     }
 
     /// Remembers the resource version of a record that was written with a lease, or forgets it.
-    fn remember(&self, object: &Object, lease: Option<&Lease>) {
+    fn cache_lease(&self, object: &Object, lease: Option<&Lease>) {
         let key = (object.namespace().to_owned(), object.name().to_owned());
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         match lease {
@@ -212,7 +212,7 @@ impl<H: RecordKind> Store for HelmStore<H> {
             let object = Self::object(version, lease, (time, carried.clone()), CREATE)?;
             match api::create(&self.cluster, &self.resource, &object).await {
                 Ok(created) => {
-                    self.remember(&created, lease);
+                    self.cache_lease(&created, lease);
                     let times = if lease.is_some() { carried } else { labels(&object) };
                     self.timestamps.set(object.namespace(), object.name(), &times);
                 }
@@ -257,7 +257,7 @@ impl<H: RecordKind> Store for HelmStore<H> {
         })
     }
 
-    fn swap<'a>(
+    fn compare_and_swap<'a>(
         &'a self,
         seen: &'a Summary,
         version: &'a ReleaseVersion,
@@ -266,7 +266,7 @@ impl<H: RecordKind> Store for HelmStore<H> {
         Box::pin(self.replace_if_unmodified(seen, version, lease))
     }
 
-    fn hold<'a>(&'a self, seen: &'a Summary, lease: Option<&'a Lease>) -> StoreFuture<'a, String> {
+    fn set_lease<'a>(&'a self, seen: &'a Summary, lease: Option<&'a Lease>) -> StoreFuture<'a, String> {
         Box::pin(self.annotate_lease(seen, lease))
     }
 
@@ -286,7 +286,7 @@ impl<H: RecordKind> Store for HelmStore<H> {
             let key = helm::object_name(name, number);
             match api::json_patch(&self.cluster, &self.resource, (namespace, &key), steps).await {
                 Ok(Some(renewed)) => {
-                    self.remember(&renewed, Some(lease));
+                    self.cache_lease(&renewed, Some(lease));
                     Ok(())
                 }
                 Ok(None) => {

@@ -457,13 +457,13 @@ impl Store for NativeStore {
         Box::pin(NativeStore::update(self, version, lease, held))
     }
 
-    fn swap<'a>(
+    fn compare_and_swap<'a>(
         &'a self,
         seen: &'a Summary,
         version: &'a ReleaseVersion,
         lease: Option<&'a Lease>,
     ) -> StoreFuture<'a, String> {
-        Box::pin(NativeStore::swap(self, seen, version, lease))
+        Box::pin(NativeStore::compare_and_swap(self, seen, version, lease))
     }
 
     fn renew<'a>(
@@ -558,7 +558,7 @@ impl Store for NativeStore {
         })
     }
 
-    fn hold<'a>(&'a self, seen: &'a Summary, lease: Option<&'a Lease>) -> StoreFuture<'a, String> {
+    fn set_lease<'a>(&'a self, seen: &'a Summary, lease: Option<&'a Lease>) -> StoreFuture<'a, String> {
         Box::pin(self.set_lease(seen, lease))
     }
 

@@ -15,7 +15,8 @@ use pintle::objects::Object;
 use pintle::registry::{Client, Login, Settings};
 use pintle::release::ChartSource as RecordedSource;
 use pintle::repo::{
-    Access, Credentials, Fetched, Folders, Getter, IndexTable, Proxies, Registries, Resolver, Wanted,
+    Access, ChartQuery, Credentials, Fetched, Getter, IndexTable, Proxies, Registries, RepositoryPaths,
+    Resolver,
 };
 use pintle_tree::Node;
 use pintle_tree::redact::redacted;
@@ -266,7 +267,7 @@ impl Charts {
     async fn fetch(
         &self,
         source: &ChartSource,
-        mut wanted: Wanted,
+        mut wanted: ChartQuery,
         login: Option<(String, String)>,
         signer: Option<Key>,
         (limits, fresh): (StageLimits, bool),
@@ -275,7 +276,7 @@ impl Charts {
         // login is only found with the same login.
         let folder =
             login.as_ref().map_or_else(|| self.folder.clone(), |login| self.folder.join(login_digest(login)));
-        let folders = Folders {
+        let folders = RepositoryPaths {
             repository_config: folder.join("repositories.yaml"),
             repository_cache: folder.join("repository"),
             content_cache: folder.join("content"),
@@ -437,7 +438,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + '
 }
 
 /// The chart to request from the repository.
-fn wanted(source: &ChartSource, login: &Option<(String, String)>) -> Wanted {
+fn wanted(source: &ChartSource, login: &Option<(String, String)>) -> ChartQuery {
     let (username, password) = login.clone().unwrap_or_default();
     let access = Access {
         username,
@@ -454,7 +455,7 @@ fn wanted(source: &ChartSource, login: &Option<(String, String)>) -> Wanted {
         }
         None => (name, repository),
     };
-    Wanted { reference, version: source.version.clone().unwrap_or_default(), repo_url, access }
+    ChartQuery { reference, version: source.version.clone().unwrap_or_default(), repo_url, access }
 }
 
 /// Identifies a login in cache keys.

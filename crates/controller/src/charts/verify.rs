@@ -8,7 +8,7 @@ use pintle::cosign::CosignTrust;
 use pintle::provenance::{Keyring, PublicKey, verify};
 use pintle::registry::chart::ChartReference;
 use pintle::registry::{Client, Settings};
-use pintle::repo::{Fetched, Resolved, Resolver, Wanted};
+use pintle::repo::{ChartQuery, Fetched, Resolved, Resolver};
 use sha2::{Digest as _, Sha256};
 
 use super::describe_error;
@@ -85,7 +85,7 @@ pub(super) fn pgp(
 
 /// Verifies the cosign signature of a chart, and pins what is fetched to the manifest that was verified: a tag may move
 /// between the two.
-pub(super) async fn cosign(settings: &Settings, wanted: &mut Wanted, key: &[u8]) -> Result<()> {
+pub(super) async fn cosign(settings: &Settings, wanted: &mut ChartQuery, key: &[u8]) -> Result<()> {
     let key = PublicKey::read(key).map_err(failed)?;
     let client = Arc::new(Client::new(settings.clone()).map_err(failed)?);
     let reference = ChartReference::parse(&wanted.reference).map_err(failed)?;

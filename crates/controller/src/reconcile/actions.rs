@@ -21,10 +21,10 @@ use super::{Desired, Reconciliation, version_id};
 use crate::error::{Error, Result};
 use crate::health;
 use crate::helm_releases::HelmLookup;
+use crate::origin_labels;
 use crate::post_render::{self, Frozen};
 use crate::report::Collected;
 use crate::request::{CrdPolicy, LastError, Propagation, ReleaseOptions, RunOptions};
-use crate::stamp;
 use crate::state::Action;
 use crate::storage::RequestStore;
 
@@ -220,7 +220,7 @@ impl Reconciliation<'_> {
             name: self.request.release_name(),
             namespace: self.request.release_namespace().to_owned(),
             values: vec![ValuesLayer::Tree(desired.values.clone())],
-            labels: stamp::labels(&self.request, number, &desired.digest),
+            labels: origin_labels::labels(&self.request, number, &desired.digest),
             ..InstallRequest::default()
         }
     }
@@ -395,7 +395,7 @@ impl Reconciliation<'_> {
 
     async fn unlock(&mut self, session: &Session) -> Result<String> {
         let (name, namespace) = (self.request.release_name(), self.request.release_namespace());
-        let unlocked = Box::pin(ops::unlock(session, namespace, &name, true)).await?;
+        let unlocked = Box::pin(ops::unlock(session, namespace, &name)).await?;
         let holder =
             unlocked.lease.map_or_else(|| "a client without a lease".to_owned(), |lease| lease.holder);
         Ok(format!("took over from {holder}, which was interrupted"))

@@ -11,11 +11,11 @@ use tokio::time::Instant;
 use super::Reconciliation;
 use crate::conditions::REMEDIATED;
 use crate::error::{Error, Result};
+use crate::origin_labels;
 use crate::report::Collected;
 use crate::request::{
     DELETION_POLICY_ANNOTATION, HelmRequest, HelmRequestStatus, KubeConfig, ORPHAN, SecretKeyReference,
 };
-use crate::stamp;
 use crate::state::Action;
 
 /// Where a release is.
@@ -93,7 +93,7 @@ impl Reconciliation<'_> {
             return Ok(());
         };
         let history = self.history(session).await?;
-        if stamp::is_managed_by(&history, self.request.uid()) {
+        if origin_labels::is_managed_by(&history, self.request.uid()) {
             return Ok(());
         }
         match self.orphans_releases() {
@@ -111,7 +111,7 @@ impl Reconciliation<'_> {
     /// The condition under which a release is uninstalled.
     pub(super) fn is_ours(&self) -> HistoryPrecondition {
         let uid = self.request.uid().to_owned();
-        HistoryPrecondition::new(move |history| match stamp::is_managed_by(history, &uid) {
+        HistoryPrecondition::new(move |history| match origin_labels::is_managed_by(history, &uid) {
             true => Ok(()),
             false => Err("this request did not install or adopt it".to_owned()),
         })

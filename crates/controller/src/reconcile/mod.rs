@@ -36,7 +36,7 @@ use crate::request::{
 use crate::settled::{Found, Settled, Source, records_state};
 use crate::state::{Action, Attempts, Facts, Newest, Next, Tests};
 use crate::value_files::ValueFiles;
-use crate::{dependency, stamp, values};
+use crate::{dependency, origin_labels, values};
 
 /// How many versions the status shows.
 const MAX_HISTORY: usize = 10;
@@ -415,7 +415,7 @@ impl<'r> Reconciliation<'r> {
         let mut facts = Facts {
             newest: newest.map(|version| Newest {
                 status: version.status,
-                digest: stamp::digest(version, self.request.uid()),
+                digest: origin_labels::digest(version, self.request.uid()),
                 held: version
                     .lease
                     .as_ref()
@@ -454,7 +454,7 @@ impl<'r> Reconciliation<'r> {
 
     /// Fails if another request that exists has made the release, so that two requests do not fight.
     async fn check_owner(&self, newest: &Summary) -> Result<()> {
-        let Some(owner) = stamp::owner(newest) else { return Ok(()) };
+        let Some(owner) = origin_labels::owner(newest) else { return Ok(()) };
         if owner.uid == self.request.uid() || newest.status == Status::Uninstalled {
             return Ok(());
         }
@@ -470,7 +470,7 @@ impl<'r> Reconciliation<'r> {
     /// Whether the request that a record names exists. This is the only thing that is read about other requests with the
     /// controller's own rights, or a request that must not read them could take over their releases. It says nothing to
     /// whoever does not know the uid.
-    async fn is_existing(&self, owner: &stamp::Owner) -> Result<bool> {
+    async fn is_existing(&self, owner: &origin_labels::Owner) -> Result<bool> {
         let own = &self.reconciler.cluster;
         let found = own.get_metadata(&crds::helm_requests(), &owner.namespace, &owner.name).await?;
         if found.is_some_and(|found| found.uid() == owner.uid) {
@@ -511,7 +511,7 @@ impl<'r> Reconciliation<'r> {
             chart_name: version.chart_name.clone(),
             chart_version: version.chart_version.clone(),
             app_version: version.app_version.clone(),
-            digest: stamp::digest(version, &uid).unwrap_or_default(),
+            digest: origin_labels::digest(version, &uid).unwrap_or_default(),
             first_deployed: time(version.first_deployed),
             last_deployed: time(version.last_deployed),
         };
@@ -520,7 +520,7 @@ impl<'r> Reconciliation<'r> {
             self.status.current_version = version_id(newest);
             self.status.chart_version.clone_from(&newest.chart_version);
         }
-        if stamp::is_managed_by(history, &uid) {
+        if origin_labels::is_managed_by(history, &uid) {
             self.note_location(cluster);
         }
     }

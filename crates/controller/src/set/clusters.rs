@@ -29,7 +29,7 @@ pub(super) struct TargetCluster {
 }
 
 /// What a cluster is to have.
-pub(super) struct Wanted {
+pub(super) struct ChartQuery {
     pub(super) cluster: TargetCluster,
     /// The name of its request.
     pub(super) request: String,
@@ -136,7 +136,7 @@ pub(super) fn selector(selector: &LabelSelector) -> Result<Selector, String> {
 ///
 /// # Errors
 /// What is wrong with the spec.
-pub(super) fn wanted(set: &HelmRequestSet, clusters: Vec<TargetCluster>) -> Result<Vec<Wanted>, String> {
+pub(super) fn wanted(set: &HelmRequestSet, clusters: Vec<TargetCluster>) -> Result<Vec<ChartQuery>, String> {
     let layers = Layers::parse(&set.spec)?;
     let mut all = Vec::with_capacity(clusters.len());
     for cluster in clusters {
@@ -155,7 +155,7 @@ pub(super) fn wanted(set: &HelmRequestSet, clusters: Vec<TargetCluster>) -> Resu
         }
         let digest = digest(&json!([spec, set.spec.template.metadata]));
         let request = request_name(set.name(), &cluster.name);
-        all.push(Wanted { cluster, request, spec, digest });
+        all.push(ChartQuery { cluster, request, spec, digest });
     }
     if let Some(first) = all.first() {
         let decoded: Result<HelmRequestSpec, _> = serde_json::from_value(Value::Object(first.spec.clone()));

@@ -11,7 +11,7 @@ use pintle::objects::{Object, ObjectId};
 use pintle::release::Timestamp;
 use serde_json::{Value, json};
 
-use super::clusters::{self, TargetCluster, Wanted};
+use super::clusters::{self, ChartQuery, TargetCluster};
 use super::rollout::{Decision, Member, Progress, Rollout, RolloutStep};
 use super::{
     APPROVE_STEP_ANNOTATION, CLUSTER_LABEL, DIGEST_ANNOTATION, HelmRequestSet, Limit, OnRemoval,
@@ -157,7 +157,7 @@ impl Reconciliation<'_> {
     /// Goes on after a pause, or tries again what failed, if somebody asks for it.
     async fn handle_annotations(
         &mut self,
-        wanted: &[Wanted],
+        wanted: &[ChartQuery],
         children: &BTreeMap<String, Child>,
     ) -> std::result::Result<(), String> {
         let failed = wanted.iter().filter_map(|wanted| {
@@ -192,7 +192,7 @@ impl Reconciliation<'_> {
 
     async fn rollout(
         &self,
-        wanted: &[Wanted],
+        wanted: &[ChartQuery],
         children: &BTreeMap<String, Child>,
     ) -> std::result::Result<Rollout, String> {
         let spec = &self.set.spec;
@@ -288,7 +288,7 @@ impl Reconciliation<'_> {
     /// Deletes the requests of clusters that are not selected any more.
     async fn remove(
         &self,
-        wanted: &[Wanted],
+        wanted: &[ChartQuery],
         children: &BTreeMap<String, Child>,
     ) -> std::result::Result<(), String> {
         if wanted.is_empty() && !children.is_empty() {
@@ -316,7 +316,7 @@ impl Reconciliation<'_> {
     /// Gives a cluster what is wanted.
     async fn apply(
         &self,
-        wanted: &Wanted,
+        wanted: &ChartQuery,
         children: &BTreeMap<String, Child>,
     ) -> std::result::Result<(), String> {
         let failed = |error: String| format!("cannot write the request {}: {error}", wanted.request);
@@ -424,7 +424,10 @@ impl Child {
 }
 
 /// The step of each cluster, and the step for those that none selects, if there are some.
-fn steps_of(steps: &[Step], wanted: &[Wanted]) -> std::result::Result<(Vec<usize>, Option<Step>), String> {
+fn steps_of(
+    steps: &[Step],
+    wanted: &[ChartQuery],
+) -> std::result::Result<(Vec<usize>, Option<Step>), String> {
     let mut selectors: Vec<Option<Selector>> = Vec::new();
     for (index, step) in steps.iter().enumerate() {
         let selector = step.selector.as_ref().map(clusters::selector).transpose();

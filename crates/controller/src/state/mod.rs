@@ -88,7 +88,7 @@ pub enum State {
     /// The last try of these chart and values failed.
     Failed,
     /// The last try of these chart and values failed and was undone.
-    Undone,
+    RolledBack,
     /// Others changed its objects.
     Drifted,
     /// It is as requested.
@@ -191,7 +191,7 @@ impl Facts {
         }
         let Some(digest) = &newest.digest else {
             return match newest.status {
-                _ if self.was_undone() => State::Undone,
+                _ if self.was_rolled_back() => State::RolledBack,
                 // A rollback that failed or was interrupted; it has the labels of the version it copies.
                 Status::Failed if self.failures(Operation::Upgrade) > 0 => State::Failed,
                 _ => State::Unmanaged,
@@ -200,7 +200,7 @@ impl Facts {
         let is_wanted = *digest == self.desired;
         match newest.status {
             Status::Failed if is_wanted => State::Failed,
-            _ if !is_wanted && self.was_undone() => State::Undone,
+            _ if !is_wanted && self.was_rolled_back() => State::RolledBack,
             Status::Deployed if is_wanted => self.deployed_state(),
             _ => State::OutOfSync,
         }
@@ -217,7 +217,7 @@ impl Facts {
 
     /// Whether the release is the result of a rollback. A rollback copies an earlier version with its labels, so that it
     /// does not count as made by the controller; only the status records it.
-    fn was_undone(&self) -> bool {
+    fn was_rolled_back(&self) -> bool {
         self.attempts.remediated
             && self.attempts.digest == self.desired
             && self.failures(Operation::Upgrade) > 0

@@ -15,8 +15,10 @@ impl Facts {
         if undid && state != State::HalfUninstalled {
             return Next::RequeueSoon;
         }
-        let is_idle =
-            matches!(state, State::InSync | State::Untested | State::Drifted | State::Failed | State::Undone);
+        let is_idle = matches!(
+            state,
+            State::InSync | State::Untested | State::Drifted | State::Failed | State::RolledBack
+        );
         if self.force && is_idle && !taken.contains(&Action::Upgrade) && !taken.contains(&Action::Install) {
             return Next::Act(Action::Upgrade);
         }
@@ -28,7 +30,7 @@ impl Facts {
             State::HalfUninstalled => once(Action::Uninstall),
             State::Untested => once(Action::Test),
             State::Failed => self.after_failure(spec, taken),
-            State::Undone => self.after_undoing(spec, taken),
+            State::RolledBack => self.after_rollback(spec, taken),
             State::Drifted => match spec.drift_detection.mode {
                 DriftMode::Enabled => once(Action::CorrectDrift),
                 DriftMode::Warn => Next::ReportDrift,
@@ -89,7 +91,7 @@ impl Facts {
         }
     }
 
-    fn after_undoing(&self, spec: &HelmRequestSpec, taken: &[Action]) -> Next {
+    fn after_rollback(&self, spec: &HelmRequestSpec, taken: &[Action]) -> Next {
         let policy = Policy::of(spec, Operation::Upgrade);
         let may_retry = policy.strategy == StrategyName::RetryOnFailure
             || policy.may_retry(self.failures(Operation::Upgrade));

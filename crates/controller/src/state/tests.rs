@@ -79,7 +79,7 @@ fn a_version_that_was_rolled_back_to_is_not_taken_for_one_of_others() {
     attempts.remediated = true;
     for digest in ["", "old"] {
         let rolled_back = Facts { attempts: attempts.clone(), ..facts(version(Status::Deployed, digest)) };
-        assert_eq!(rolled_back.state(), State::Undone);
+        assert_eq!(rolled_back.state(), State::RolledBack);
     }
     let changed = Facts { desired: "newer".to_owned(), attempts, ..facts(version(Status::Deployed, "old")) };
     assert_eq!(changed.state(), State::OutOfSync, "another chart or other values are a new try");

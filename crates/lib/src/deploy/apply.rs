@@ -43,7 +43,7 @@ impl Executor<'_> {
         let mut begin = 0;
         for (end, awaited) in stage_ends(state, plan) {
             for batch in batches(&plan.steps[begin..end]) {
-                errors.extend(self.apply_unless_refused(batch, state, all_new, reporter).await?);
+                errors.extend(self.apply_kind(batch, state, all_new, reporter).await?);
             }
             begin = end;
             if !errors.is_empty() {
@@ -62,7 +62,7 @@ impl Executor<'_> {
     }
 
     /// Applies the objects of one kind. Returns the errors with which Helm goes on to the next kind.
-    async fn apply_unless_refused(
+    async fn apply_kind(
         &self,
         batch: &[Step<'_>],
         state: &ThreeWayState,
@@ -106,7 +106,7 @@ impl Executor<'_> {
         all_new: bool,
         reporter: &mut dyn Reporter,
     ) -> Vec<Error> {
-        let outcomes = run_concurrently(batch, |step| self.apply_noted(step).boxed()).await;
+        let outcomes = run_concurrently(batch, |step| self.apply_and_record(step).boxed()).await;
         let mut errors = Vec::new();
         for (step, outcome) in batch.iter().zip(outcomes) {
             match outcome {
@@ -121,7 +121,7 @@ impl Executor<'_> {
     }
 
     /// Applies a step and records what it created.
-    async fn apply_noted(&self, step: &Step<'_>) -> Result<ObjectChange> {
+    async fn apply_and_record(&self, step: &Step<'_>) -> Result<ObjectChange> {
         let note = |list: &Mutex<Vec<ObjectId>>| lock(list).push(step.id.clone());
         if step.action == Action::Create {
             note(&self.in_flight);

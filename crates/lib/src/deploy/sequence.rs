@@ -8,7 +8,7 @@ use pintle_plan::sequence::{ChartObject, DEPENDS_ON_GROUPS, RESOURCE_GROUP, Stag
 use pintle_release::ReleaseVersion;
 use pintle_tree::Node;
 
-use crate::lifecycle::record_extras;
+use crate::lifecycle::record_metadata;
 use crate::{Error, Result};
 
 /// The comment with the template of a document.
@@ -19,7 +19,7 @@ const SOURCE: &[u8] = b"# Source: ";
 /// # Errors
 /// Groups or subcharts that depend on each other.
 pub(super) fn of_version(version: &ReleaseVersion, objects: &[Object]) -> Result<Option<Stages>> {
-    let order = record_extras::subchart_order(&version.chart);
+    let order = record_metadata::subchart_order(&version.chart);
     if order.is_empty() && objects.iter().all(|object| object.annotation(RESOURCE_GROUP).is_none()) {
         return Ok(None);
     }

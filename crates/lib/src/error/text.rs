@@ -52,6 +52,6 @@ pub(super) fn unsafe_crds(definitions: &[(String, Vec<String>)]) -> String {
 
 /// What has changed since a plan was made, one line for each.
 #[cfg(feature = "cluster")]
-pub(super) fn stale_plan(moved: &[crate::ops::Moved]) -> String {
+pub(super) fn stale_plan(moved: &[crate::ops::StaleReason]) -> String {
     moved.iter().map(|moved| format!("\n  {moved}")).collect()
 }

@@ -12,7 +12,7 @@ use pintle_render::{Capabilities, Target};
 use pintle_tree::{Map, Node};
 
 #[cfg(feature = "cluster")]
-use super::record_extras;
+use super::record_metadata;
 
 /// The folder with the scripts and permissions of a chart. Handlers do not see it, so that they cannot change their
 /// own code.
@@ -61,7 +61,7 @@ pub(crate) fn with_default_capabilities(context: Context) -> Context {
 #[cfg(feature = "cluster")]
 pub(crate) fn for_version(version: &ReleaseVersion) -> Context {
     let values = crate::ops::computed_values(version, &mut Vec::new());
-    for_chart(&record_extras::chart(&version.chart), values.unwrap_or_default())
+    for_chart(&record_metadata::chart(&version.chart), values.unwrap_or_default())
 }
 
 /// Facts of the release that a version belongs to.

@@ -140,7 +140,7 @@ mod tests {
         let network = Network { fetcher: Fetcher::new(Arc::new(allowed)), advice: None };
         for answer in [
             "HTTP/1.1 302 Found\r\nlocation: http://169.254.169.254/latest/meta-data/\r\ncontent-length: 0\r\n\r\n",
-            "HTTP/1.1 301 Moved\r\nlocation: http://[::1]:1/\r\ncontent-length: 0\r\n\r\n",
+            "HTTP/1.1 301 StaleReason\r\nlocation: http://[::1]:1/\r\ncontent-length: 0\r\n\r\n",
             "HTTP/1.1 307 Again\r\nlocation: //10.0.0.1/\r\ncontent-length: 0\r\n\r\n",
             "HTTP/1.1 308 Again\r\nlocation: file:///etc/passwd\r\ncontent-length: 0\r\n\r\n",
             "HTTP/1.1 303 Other\r\nlocation: http://[::ffff:10.0.0.1]/\r\ncontent-length: 0\r\n\r\n",

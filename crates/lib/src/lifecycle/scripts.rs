@@ -370,7 +370,8 @@ mod tests {
         let events = Lifecycle::default().with_scripting(Scripting::new(Services::default(), noting.clone()));
         events.load_scripts(&web, None, true, |_, _| {}).expect("granted");
         events.without_remembered_consent().load_scripts(&web, None, true, |_, _| {}).expect("granted");
-        let back = super::super::record_extras::chart(&super::super::record_extras::stored(&web, None, None));
+        let back =
+            super::super::record_metadata::chart(&super::super::record_metadata::stored(&web, None, None));
         events.with_scripts_of(&back, &[Event::Ready]).expect("granted");
         let digest = pintle_lua::scripts_digest(&web);
         let asked = noting.0.lock().expect("whole").clone();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pintle_release::{ReleaseVersion, Store, Summary};
 
-use crate::lifecycle::record_extras;
+use crate::lifecycle::record_metadata;
 use crate::records::owners::{self, Located};
 use crate::records::{Records, all_stores};
 use crate::{Error, Result, Session};
@@ -171,7 +171,7 @@ async fn load(records: &Records<'_>, history: &[Summary], driver: &str) -> Resul
     for summary in history {
         let mut version = records.load(summary.number).await?;
         if driver != "native" {
-            record_extras::forget_source_chart(&mut version.chart);
+            record_metadata::forget_source_chart(&mut version.chart);
         }
         versions.push(version);
     }

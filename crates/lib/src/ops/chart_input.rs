@@ -13,7 +13,7 @@ use pintle_values::ValuesLayer;
 
 use super::locate;
 #[cfg(feature = "cluster")]
-use crate::lifecycle::record_extras;
+use crate::lifecycle::record_metadata;
 use crate::{Reporter, Result, input};
 
 /// A chart and the user's values for it.
@@ -56,8 +56,8 @@ impl ChartInput {
         let overrides = input::user_values(values)?;
         let user_values = merge(version.config.clone().unwrap_or_default(), overrides);
         Ok(ChartInput {
-            chart: record_extras::source_chart(&version.chart)
-                .unwrap_or_else(|| record_extras::chart(&version.chart)),
+            chart: record_metadata::source_chart(&version.chart)
+                .unwrap_or_else(|| record_metadata::chart(&version.chart)),
             user_values,
             name: version.name.clone(),
             namespace: version.namespace.clone(),
@@ -68,6 +68,6 @@ impl ChartInput {
     /// where it came from.
     #[cfg(feature = "cluster")]
     pub fn lacks_subcharts(version: &ReleaseVersion) -> bool {
-        record_extras::lacks_subcharts(&version.chart)
+        record_metadata::lacks_subcharts(&version.chart)
     }
 }

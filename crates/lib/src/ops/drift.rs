@@ -17,7 +17,7 @@ use pintle_tree::{Map, Node};
 
 use super::diff::tidied;
 use crate::deploy::{AdoptionPolicy, PlanOptions, ThreeWayState};
-use crate::lifecycle::record_extras;
+use crate::lifecycle::record_metadata;
 use crate::options::{CrdPolicy, Method};
 use crate::records::{Records, newest_deployed};
 use crate::{Error, ObjectSelector, Result, Session, crds};
@@ -168,7 +168,7 @@ async fn compare(
 
 /// The CRDs of the chart's `crds/` folders.
 async fn definitions(session: &Session, version: &ReleaseVersion) -> Result<Vec<Object>> {
-    let chart = record_extras::chart(&version.chart);
+    let chart = record_metadata::chart(&version.chart);
     if chart.crds().is_empty() {
         return Ok(Vec::new());
     }

@@ -5,7 +5,7 @@ use pintle_tree::{LogLine, Map, Node};
 use pintle_values::NullRules;
 
 use super::name;
-use crate::lifecycle::record_extras;
+use crate::lifecycle::record_metadata;
 use crate::records::Records;
 use crate::{Error, Result, Session};
 
@@ -61,7 +61,7 @@ pub async fn exists(session: &Session, namespace: &str, name: &str) -> Result<Op
 /// # Errors
 /// When the values cannot be merged.
 pub fn computed_values(version: &ReleaseVersion, log: &mut Vec<LogLine>) -> Result<Map<Node>> {
-    if let Some(values) = record_extras::rendered_values(version) {
+    if let Some(values) = record_metadata::rendered_values(version) {
         return Ok(values);
     }
     let given = version.config.clone().unwrap_or_default();

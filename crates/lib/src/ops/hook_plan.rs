@@ -38,7 +38,7 @@ pub struct PlannedHook {
 ///
 /// # Errors
 /// When the chart does not render, or a hook is invalid.
-pub fn plan_hooks(
+pub fn hooks_of_chart(
     subject: &ChartInput,
     kube_version: Option<KubeVersion>,
     reporter: &mut dyn Reporter,
@@ -77,7 +77,7 @@ pub(super) fn hooks_of(prepared: &Prepared, reporter: &mut dyn Reporter) -> Resu
 ///
 /// # Errors
 /// When a stored hook cannot be parsed.
-pub fn planned_hooks(version: &ReleaseVersion) -> Result<Vec<PlannedHook>> {
+pub fn hooks_of_release(version: &ReleaseVersion) -> Result<Vec<PlannedHook>> {
     planned(&version.hooks)
 }
 

@@ -19,7 +19,7 @@ use crate::crds::CrdStep;
 use crate::deploy::{
     self, AdoptionPolicy, Executor, ForeseenHandlers, HookEvents, Outcome, PlanOptions, ThreeWayState,
 };
-use crate::lifecycle::{context, record_extras};
+use crate::lifecycle::{context, record_metadata};
 use crate::live::{self, CrdStage, LiveInput};
 use crate::options::{CrdPolicy, DeployOptions, DryRun, Method, RenderOptions};
 use crate::prepare::{Prepared, RENDER_EVENTS, prepare_for};
@@ -427,8 +427,8 @@ fn first_version(
 ) -> Result<ReleaseVersion> {
     super::check_labels(&request.labels)?;
     let mut labels = request.labels.clone();
-    record_extras::record_permissions(&mut labels, number, &prepared.events().granted_list());
-    record_extras::record_list_events(&mut labels, number, prepared.events().listens_to_list_events());
+    record_metadata::record_permissions(&mut labels, number, &prepared.events().granted_list());
+    record_metadata::record_list_events(&mut labels, number, prepared.events().listens_to_list_events());
     let recorded = manifest::record(prepared, request.render.hide_secrets, reporter)?;
     Ok(ReleaseVersion {
         name: request.name.clone(),
@@ -444,7 +444,7 @@ fn first_version(
             notes: recorded.notes,
             rollback_revision: None,
         },
-        chart: record_extras::stored(&prepared.chart, prepared.changed_values(), request.chart.source()),
+        chart: record_metadata::stored(&prepared.chart, prepared.changed_values(), request.chart.source()),
         config: Some(prepared.user.clone()),
         manifest: recorded.manifest,
         hooks: recorded.hooks,

@@ -9,7 +9,7 @@ use pintle_regex::Regex;
 use pintle_release::{Query, ReleaseVersion, Selector, Status, Store, StoreError, Summary};
 use pintle_tree::LogLine;
 
-use crate::lifecycle::{context, record_extras};
+use crate::lifecycle::{context, record_metadata};
 use crate::records::Records;
 use crate::{Error, Reporter, Result, Session, deploy, live};
 
@@ -110,8 +110,9 @@ async fn listeners(
     }
     // Handlers of the program already get the event for the whole list.
     let session = &Session { events: session.events.scripts_only(), ..session.clone() };
-    for summary in
-        listed.iter().filter(|summary| record_extras::listens_to_list_events(summary.number, &summary.labels))
+    for summary in listed
+        .iter()
+        .filter(|summary| record_metadata::listens_to_list_events(summary.number, &summary.labels))
     {
         let load = async {
             let records = Records::find(session, &summary.namespace, &summary.name).await?;

@@ -134,7 +134,7 @@ pub use get::{computed_values, exists, get};
 pub use hidden::{HIDDEN, HiddenTexts, hide_lines, hide_object, restore_hidden};
 #[cfg(feature = "cluster")]
 pub use history::{history, versions};
-pub use hook_plan::{PlannedHook, plan_hooks, planned_hooks};
+pub use hook_plan::{PlannedHook, hooks_of_chart, hooks_of_release};
 #[cfg(all(feature = "images", feature = "registry"))]
 pub use image_copy::{CopyDestination, CopyImagesRequest, CopyPlan, full_name, plan_image_copy};
 #[cfg(all(feature = "images", feature = "registry"))]
@@ -166,9 +166,9 @@ pub use page::{PageRequest, ReleasePage, list_page};
 pub use pintle_chart::create::{Generation, Scaffold};
 #[cfg(feature = "cluster")]
 pub use plan::{
-    AppliedPlan, DeferredHandlers, Moved, Operation, PlanFile, PlanKey, PlanRequest, Planned, PlannedAction,
-    PlannedChange, PlannedObject, PlannedRelease, ReleasePlan, SavedPlan, SensitivePath, apply_plan, plan,
-    plan_all,
+    AppliedPlan, DeferredHandlers, Operation, PlanFile, PlanKey, PlanRequest, Planned, PlannedAction,
+    PlannedChange, PlannedObject, PlannedRelease, ReleasePlan, SavedPlan, SensitivePath, StaleReason,
+    apply_plan, plan, plan_all,
 };
 #[cfg(feature = "preview")]
 pub use preview::{
@@ -200,7 +200,7 @@ pub use uninstall::{HistoryPrecondition, UninstallRequest, Uninstalled, uninstal
 #[cfg(feature = "unittest")]
 pub use unittest::{TestedChart, UnittestHost, UnittestRequest, unittest};
 #[cfg(feature = "cluster")]
-pub use unlock::{Unlocked, unlock};
+pub use unlock::{LockStatus, lock_status, unlock};
 #[cfg(feature = "cluster")]
 pub use upgrade::{UpgradeRequest, Upgraded, ValuesPolicy, upgrade};
 #[cfg(feature = "upgrade-check")]

@@ -17,7 +17,7 @@ use pintle_plan::recreation::Recreation;
 use pintle_release::{ReleaseVersion, Status, Summary};
 use pintle_tree::{LogLine, Node};
 
-use super::hook_plan::{PlannedHook, planned_hooks};
+use super::hook_plan::{PlannedHook, hooks_of_release};
 use super::{
     InstallRequest, RollbackRequest, UninstallRequest, UpgradeRequest, install, rollback, uninstall, upgrade,
 };
@@ -31,7 +31,7 @@ use crate::{Reporter, Result, Session};
 pub use apply::{AppliedPlan, apply_plan};
 pub use saved::{PlanFile, PlanKey, SavedPlan};
 pub use sensitive::SensitivePath;
-pub use stale::Moved;
+pub use stale::StaleReason;
 pub(super) use trial::changes_of_maps as changes_of;
 
 /// The operation of a plan.
@@ -438,7 +438,7 @@ fn hooks(version: &ReleaseVersion, deploy: &DeployOptions, operation: Operation)
     if !deploy.hooks {
         return Ok(Vec::new());
     }
-    let all = planned_hooks(version)?;
+    let all = hooks_of_release(version)?;
     let events = operation.events();
     Ok(events.iter().flat_map(|event| all.iter().filter(move |hook| hook.event == *event)).cloned().collect())
 }

@@ -10,7 +10,7 @@ use super::plan::{Draft, Operation};
 use crate::deploy::{
     self, AdoptionPolicy, Executor, ForeseenHandlers, HookEvents, Outcome, PlanOptions, ThreeWayState,
 };
-use crate::lifecycle::record_extras;
+use crate::lifecycle::record_metadata;
 use crate::options::{DeployOptions, DryRun, Method, MethodChoice};
 use crate::records::Records;
 use crate::{Error, Reporter, Result, Session};
@@ -196,8 +196,8 @@ fn next_version(
     description: &str,
 ) -> ReleaseVersion {
     let number = current.number + 1;
-    let noted = record_extras::recorded_permissions(&source);
-    let listens_to_list_events = record_extras::listens_to_list_events(source.number, &source.labels);
+    let noted = record_metadata::recorded_permissions(&source);
+    let listens_to_list_events = record_metadata::listens_to_list_events(source.number, &source.labels);
     let mut version = ReleaseVersion {
         namespace: current.namespace.clone(),
         number,
@@ -220,8 +220,8 @@ fn next_version(
     if let Some(preserved) = &mut version.preserved {
         preserved.no_namespace = false;
     }
-    record_extras::record_permissions(&mut version.labels, number, &noted);
-    record_extras::record_list_events(&mut version.labels, number, listens_to_list_events);
+    record_metadata::record_permissions(&mut version.labels, number, &noted);
+    record_metadata::record_list_events(&mut version.labels, number, listens_to_list_events);
     // The results of earlier hook runs belong to the earlier version.
     for hook in &mut version.hooks {
         hook.last_run = HookRun::default();

@@ -11,7 +11,7 @@ use pintle_release::{ReleaseVersion, VersionRef};
 use pintle_tree::{LogLine, Map, Node};
 
 use super::get::content;
-use crate::lifecycle::record_extras;
+use crate::lifecycle::record_metadata;
 use crate::{Reporter, Result, Session};
 
 /// Limit of parallel reads, so that a large release does not flood the API server.
@@ -160,7 +160,7 @@ async fn pods(
 /// granted by it. A label that is not a list of permissions counts as none.
 #[cfg(feature = "lua")]
 pub fn granted_permissions(version: &ReleaseVersion) -> Permissions {
-    Permissions::parse(&record_extras::recorded_permissions(version)).unwrap_or_default()
+    Permissions::parse(&record_metadata::recorded_permissions(version)).unwrap_or_default()
 }
 
 /// Returns the labels of a version in the store: the user's, and those that Helm finds it by.

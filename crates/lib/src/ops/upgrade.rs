@@ -19,7 +19,7 @@ use crate::crds::CrdStep;
 use crate::deploy::{
     self, AdoptionPolicy, Executor, ForeseenHandlers, HookEvents, Outcome, PlanOptions, ThreeWayState,
 };
-use crate::lifecycle::{context, record_extras};
+use crate::lifecycle::{context, record_metadata};
 use crate::live::{self, CrdStage, LiveInput};
 use crate::options::{CrdPolicy, DeployOptions, DryRun, Method, MethodChoice};
 use crate::prepare::Prepared;
@@ -457,12 +457,12 @@ impl<'s> Upgrade<'s> {
         let recorded = manifest::record(prepared, target.render.hide_secrets, reporter)?;
         super::check_labels(&target.labels)?;
         let mut labels = merged_labels(&self.last.labels, &target.labels);
-        record_extras::record_permissions(
+        record_metadata::record_permissions(
             &mut labels,
             self.last.number + 1,
             &prepared.events().granted_list(),
         );
-        record_extras::record_list_events(
+        record_metadata::record_list_events(
             &mut labels,
             self.last.number + 1,
             prepared.events().listens_to_list_events(),
@@ -481,7 +481,7 @@ impl<'s> Upgrade<'s> {
                 notes: recorded.notes,
                 rollback_revision: None,
             },
-            chart: record_extras::stored(&prepared.chart, prepared.changed_values(), target.chart.source()),
+            chart: record_metadata::stored(&prepared.chart, prepared.changed_values(), target.chart.source()),
             config: Some(prepared.user.clone()),
             manifest: recorded.manifest,
             hooks: recorded.hooks,

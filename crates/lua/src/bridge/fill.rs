@@ -96,7 +96,7 @@ pub(crate) fn fill(lua: &Lua, host: &Host, table: &Table) -> mlua::Result<()> {
     let view = source.item(registry, position).and_then(Item::view);
     host.meter.charge(lua, view.map_or(0, View::len) as u64)?;
     // One level is at most as large as the tree it comes from, so the limit can be checked afterwards.
-    let room = UnlimitedMemory::new(lua, host.meter.memory())?;
+    let unlimited = UnlimitedMemory::new(lua, host.meter.memory())?;
     let content = match view {
         Some(View::Map(map)) if read_only => lua.create_table_with_capacity(0, map.len())?,
         Some(view) if read_only => lua.create_table_with_capacity(view.len(), 0)?,
@@ -134,7 +134,7 @@ pub(crate) fn fill(lua: &Lua, host: &Host, table: &Table) -> mlua::Result<()> {
         handles.shadow.raw_set(table, &content)?;
         registry.add_content(&content, id);
     }
-    room.check()
+    unlimited.check()
 }
 
 /// A table being filled.

@@ -8,18 +8,18 @@ use crate::call::Answer;
 use crate::host::Host;
 
 /// Converts a tree to tables.
-pub(crate) fn give(lua: &Lua, host: &Host, node: &Node) -> Answer {
-    let room = UnlimitedMemory::new(lua, host.meter.memory())?;
-    let giving = LuaBuilder { lua, host, room };
-    let value = giving.value(node)?;
-    giving.room.check()?;
+pub(crate) fn to_lua(lua: &Lua, host: &Host, node: &Node) -> Answer {
+    let unlimited = UnlimitedMemory::new(lua, host.meter.memory())?;
+    let builder = LuaBuilder { lua, host, unlimited };
+    let value = builder.value(node)?;
+    builder.unlimited.check()?;
     Ok(value)
 }
 
 struct LuaBuilder<'a> {
     lua: &'a Lua,
     host: &'a Host,
-    room: UnlimitedMemory<'a>,
+    unlimited: UnlimitedMemory<'a>,
 }
 
 impl LuaBuilder<'_> {
@@ -53,6 +53,6 @@ impl LuaBuilder<'_> {
     /// Charges a table before it is created. Strings are never longer than their source, which was charged.
     fn begin(&self, entries: usize) -> mlua::Result<()> {
         self.host.meter.charge(self.lua, 1 + entries as u64)?;
-        self.room.check()
+        self.unlimited.check()
     }
 }

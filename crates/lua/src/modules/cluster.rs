@@ -31,7 +31,7 @@ fn get(call: &Call<'_>) -> Answer {
     let namespace = call.text_or_none(3)?.unwrap_or_default();
     let found = cluster(call)?.read(&api_version, &kind, &namespace, &name);
     match found.or_else(|reason| call.fail(reason))? {
-        Some(object) => call.give(&object),
+        Some(object) => call.answer(&object),
         None => Ok(Value::Nil),
     }
 }
@@ -39,7 +39,7 @@ fn get(call: &Call<'_>) -> Answer {
 /// The storage classes.
 fn storage_classes(call: &Call<'_>) -> Answer {
     let classes = cluster(call)?.storage_classes().or_else(|reason| call.fail(reason))?;
-    call.give(&Node::List(classes))
+    call.answer(&Node::List(classes))
 }
 
 fn cluster<'a>(call: &'a Call<'_>) -> Result<&'a dyn ClusterReader, CallError> {

@@ -79,7 +79,7 @@ fn list(call: &Call<'_>) -> Answer {
         }
     }
     names.sort();
-    call.give(&Node::List(names.into_iter().map(Node::from).collect()))
+    call.answer(&Node::List(names.into_iter().map(Node::from).collect()))
 }
 
 /// An existing path with symlinks resolved, and the path as given by the script.

@@ -66,7 +66,7 @@ fn send(call: &Call<'_>, options: &Map<Node>) -> Answer {
         ("headers", Node::Map(headers.collect())),
         ("body", Node::Str(response.body.into())),
     ];
-    call.give(&Node::Map(answer.into_iter().map(|(key, node)| (key.into(), node)).collect::<Map<Node>>()))
+    call.answer(&Node::Map(answer.into_iter().map(|(key, node)| (key.into(), node)).collect::<Map<Node>>()))
 }
 
 fn read(call: &Call<'_>, options: &Map<Node>) -> Result<FetchRequest, CallError> {

@@ -38,7 +38,7 @@ fn find_all(call: &Call<'_>) -> Answer {
     let found = regex.find_all(&text, limit(call, 2)?);
     check_count(call, found.len())?;
     let found = found.into_iter().map(|range| Node::Str(Str::new(&text[range])));
-    call.give(&Node::List(found.collect()))
+    call.answer(&Node::List(found.collect()))
 }
 
 /// The match and its groups; a group that did not participate is an empty string.
@@ -48,7 +48,7 @@ fn captures(call: &Call<'_>) -> Answer {
     let group = |range: Option<std::ops::Range<usize>>| {
         Node::Str(Str::new(range.map_or(&b""[..], |range| &text[range])))
     };
-    call.give(&Node::List(groups.into_iter().map(group).collect()))
+    call.answer(&Node::List(groups.into_iter().map(group).collect()))
 }
 
 fn replace(call: &Call<'_>) -> Answer {
@@ -63,7 +63,7 @@ fn split(call: &Call<'_>) -> Answer {
     let (regex, text) = repeatedly(call)?;
     let parts = regex.split(&text, limit(call, 2)?);
     check_count(call, parts.len())?;
-    call.give(&Node::List(parts.into_iter().map(|part| Node::Str(Str::new(part))).collect()))
+    call.answer(&Node::List(parts.into_iter().map(|part| Node::Str(Str::new(part))).collect()))
 }
 
 fn quote(call: &Call<'_>) -> Answer {

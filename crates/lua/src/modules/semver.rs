@@ -26,7 +26,7 @@ fn parse(call: &Call<'_>) -> Answer {
         ("metadata", Node::from(version.metadata.as_str())),
         ("original", Node::from(version.original())),
     ];
-    call.give(&Node::Map(entries.into_iter().map(|(key, node)| (key.into(), node)).collect::<Map<Node>>()))
+    call.answer(&Node::Map(entries.into_iter().map(|(key, node)| (key.into(), node)).collect::<Map<Node>>()))
 }
 
 fn compare(call: &Call<'_>) -> Answer {

@@ -23,7 +23,7 @@ fn encode_yaml(call: &Call<'_>) -> Answer {
 fn decode_yaml(call: &Call<'_>) -> Answer {
     let text = call.document(0)?;
     let node = pintle_yaml::read_exact(&text).or_else(|error| call.fail(error))?;
-    call.give(&node)
+    call.answer(&node)
 }
 
 fn decode_documents(call: &Call<'_>) -> Answer {
@@ -35,7 +35,7 @@ fn decode_documents(call: &Call<'_>) -> Answer {
             node => documents.push(node),
         }
     }
-    call.give(&Node::List(documents))
+    call.answer(&Node::List(documents))
 }
 
 fn encode_json(call: &Call<'_>) -> Answer {
@@ -54,5 +54,5 @@ fn pretty_json(call: &Call<'_>) -> Answer {
 fn decode_json(call: &Call<'_>) -> Answer {
     let text = call.document(0)?;
     let node = json::read_exact(&text).or_else(|error| call.fail(error))?;
-    call.give(&node)
+    call.answer(&node)
 }

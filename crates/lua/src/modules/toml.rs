@@ -35,7 +35,7 @@ fn decode(call: &Call<'_>) -> Answer {
             return call.fail(reason);
         }
     }
-    call.give(&found)
+    call.answer(&found)
 }
 
 /// Calls a function of the template library.

@@ -51,7 +51,7 @@ pub struct ChartEntry {
     pub name: String,
     /// Its versions, the newest first.
     pub versions: Vec<VersionHead>,
-    /// What belongs to the versions, in the same order. Empty in a catalog that was read from a side file.
+    /// What belongs to the versions, in the same order. Empty in a catalog that was read from an index cache.
     pub details: Vec<Detail>,
 }
 

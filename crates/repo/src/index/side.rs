@@ -20,7 +20,7 @@ use super::{MAX_INDEX, Skipped, read};
 use crate::atomic;
 use crate::error::{Error, Result, refused};
 
-/// How the name of a side file ends, where that of the index ends with `-index.yaml`.
+/// How the name of an index cache ends, where that of the index ends with `-index.yaml`.
 pub const SIDE_SUFFIX: &str = "-index.pintle";
 
 /// The first bytes; the last of them is the version of the format.
@@ -40,7 +40,7 @@ pub struct Validators {
     pub last_modified: String,
 }
 
-/// What a side file was made from.
+/// What an index cache was made from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Stamp {
     size: u64,
@@ -87,7 +87,7 @@ pub struct Cached {
 enum Details {
     /// In the catalog.
     Here,
-    /// In the side file of this index, in these chunks.
+    /// In the index cache of this index, in these chunks.
     Aside { index: PathBuf, file: Mutex<File>, chunks: Vec<Chunk> },
 }
 
@@ -99,7 +99,7 @@ struct Chunk {
 }
 
 impl Cached {
-    /// Opens an index file by its side file, which is created if needed.
+    /// Opens an index file by its index cache, which is created if needed.
     ///
     /// # Errors
     /// Files that cannot be read and texts that are no index, in Helm's words.
@@ -128,7 +128,7 @@ impl Cached {
         Ok(cached)
     }
 
-    /// Opens an index by its side file, with the index itself; `None` where the index would have to be read.
+    /// Opens an index by its index cache, with the index itself; `None` where the index would have to be read.
     pub(crate) fn known(path: &Path) -> Option<(Cached, File)> {
         let mut file = File::open(path).ok()?;
         let stamp = Stamp::of(&file.metadata().ok()?);
@@ -155,7 +155,7 @@ impl Cached {
         Ok(Cached { catalog, skipped, validators: Validators::default(), details: Details::Here })
     }
 
-    /// Writes the side file of an index that was just written as `written`. It is only a cache, so write errors are
+    /// Writes the index cache of an index that was just written as `written`. It is only a cache, so write errors are
     /// ignored.
     pub(crate) fn keep(&self, path: &Path, text: &[u8], written: &Metadata) {
         let stamp = Stamp::of(written);
@@ -211,7 +211,7 @@ impl Cached {
         if let Some(details) = read() {
             return Ok(details);
         }
-        // The side file is damaged: read the index instead, and delete the file so that the next command rebuilds it.
+        // The index cache is damaged: read the index instead, and delete the file so that the next command rebuilds it.
         let _ = fs::remove_file(side_path(index));
         let whole = Cached::open(index).map_err(|error| error.to_string())?;
         Ok(whole
@@ -272,7 +272,7 @@ fn assembled(head: &[u8], body: &[u8], details: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The side file of an index.
+/// The index cache of an index.
 pub(crate) fn side_path(index: &Path) -> PathBuf {
     let name = index.file_name().unwrap_or_default().to_string_lossy();
     let front = name.strip_suffix("-index.yaml").unwrap_or(&name);
@@ -327,7 +327,7 @@ fn open_side(
     Some(Cached { catalog, skipped, validators, details })
 }
 
-/// Gives a side file the new stamp of its index, whose bytes are the same. If that fails, the next command hashes again.
+/// Gives an index cache the new stamp of its index, whose bytes are the same. If that fails, the next command hashes again.
 fn renew(path: &Path, stamp: Stamp, hash: [u8; 32]) {
     let _ = rewrite_head(path, |head| {
         let mut decoder = Decoder(head);
@@ -352,7 +352,7 @@ fn rewrite_validators(path: &Path, validators: &Validators) -> Option<()> {
     })
 }
 
-/// Writes a side file with another head. Offsets in it count from its end, so they stay valid.
+/// Writes an index cache with another head. Offsets in it count from its end, so they stay valid.
 fn rewrite_head(path: &Path, change: impl FnOnce(&[u8]) -> Option<Vec<u8>>) -> Option<()> {
     let bytes = fs::read(path).ok()?;
     let number = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?) as usize);

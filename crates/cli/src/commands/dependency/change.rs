@@ -2,7 +2,7 @@
 
 use pintle::chart::metadata::Dependency;
 use pintle::ops::{AddDependencyRequest, UpgradeDependencyRequest, add_dependency, upgrade_dependency};
-use pintle::repo::{self, Wanted};
+use pintle::repo::{self, ChartQuery};
 use pintle::{Error, RemoteError};
 
 use crate::command::{ArgCompletion, Command, Operands};
@@ -74,7 +74,7 @@ fn add(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let flags = &invocation.flags;
     let text = |name: Name<String>| flags.text(name).to_owned();
     let request = AddDependencyRequest {
-        query: Wanted {
+        query: ChartQuery {
             reference: invocation.operand(0).to_owned(),
             repo_url: text(names::REPO),
             ..newest(flags)
@@ -108,8 +108,8 @@ fn add(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
 }
 
 /// A query for the newest version, whatever version is given.
-fn newest(flags: &Parsed) -> Wanted {
-    Wanted { version: remote::devel(flags).to_owned(), ..remote::wanted(flags, "") }
+fn newest(flags: &Parsed) -> ChartQuery {
+    ChartQuery { version: remote::devel(flags).to_owned(), ..remote::wanted(flags, "") }
 }
 
 fn upgrade(invocation: &mut Invocation<'_>) -> Result<(), Failure> {

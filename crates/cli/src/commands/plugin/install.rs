@@ -99,7 +99,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         let name = source.clone();
         return built_in::install(invocation, &name);
     }
-    let wanted = Wanted {
+    let wanted = RequestedPlugin {
         source: source.clone(),
         version: invocation.flags.text(names::VERSION).to_owned(),
         checksum: invocation.flags.text(names::CHECKSUM).to_owned(),
@@ -109,14 +109,14 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
 }
 
 /// A plugin to install.
-pub(super) struct Wanted {
+pub(super) struct RequestedPlugin {
     pub(super) source: String,
     pub(super) version: String,
     /// The SHA-256 of the archive, with or without `sha256:`; empty if none is known.
     pub(super) checksum: String,
 }
 
-impl Wanted {
+impl RequestedPlugin {
     /// Whether the version is a full commit hash, which identifies its content.
     fn is_pinned(&self) -> bool {
         self.version.len() == 40 && self.version.bytes().all(|byte| byte.is_ascii_hexdigit())
@@ -131,7 +131,7 @@ struct Archive {
 }
 
 /// Installs a plugin and runs its install hook.
-pub(super) fn install(invocation: &mut Invocation<'_>, wanted: &Wanted) -> Result<Plugin, Failure> {
+pub(super) fn install(invocation: &mut Invocation<'_>, wanted: &RequestedPlugin) -> Result<Plugin, Failure> {
     let locations = locations(invocation.environment);
     let git = GitProgram::new(invocation.environment);
     let source = Source::classify(&wanted.source, |path| absolute(path), serves_archive);
@@ -296,7 +296,11 @@ fn unknown_source(source: &str, error: &pintle_plugin::Error) -> Failure {
 }
 
 /// Decides whether a signature is verified, and says so.
-fn announce(invocation: &mut Invocation<'_>, source: &Source, wanted: &Wanted) -> Result<bool, Failure> {
+fn announce(
+    invocation: &mut Invocation<'_>,
+    source: &Source,
+    wanted: &RequestedPlugin,
+) -> Result<bool, Failure> {
     if matches!(source, Source::Folder(_) | Source::OtherFile(_)) {
         invocation.ui.print("Installing plugin from local directory (development mode)\n")?;
         return Ok(false);
@@ -324,7 +328,7 @@ fn announce(invocation: &mut Invocation<'_>, source: &Source, wanted: &Wanted) -
 fn fetch(
     invocation: &Invocation<'_>,
     source: &Source,
-    wanted: &Wanted,
+    wanted: &RequestedPlugin,
     verify: bool,
 ) -> Result<Archive, Failure> {
     match source {
@@ -375,7 +379,7 @@ fn fetch(
 }
 
 /// Pulls a plugin from a registry. The archive is named after the plugin's metadata, not after the layer.
-fn pull(invocation: &Invocation<'_>, source: &str, wanted: &Wanted) -> Result<Archive, Failure> {
+fn pull(invocation: &Invocation<'_>, source: &str, wanted: &RequestedPlugin) -> Result<Archive, Failure> {
     let failed = |error: registry::Error| {
         Failure::from(pintle::Error::from(error)).during(&format!("failed to pull plugin from {source}"))
     };

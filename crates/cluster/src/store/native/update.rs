@@ -142,7 +142,7 @@ impl NativeStore {
 
     /// Updates the newest version, then its release. A concurrent writer that adds a version needs the release
     /// unmodified, or has modified it already; in the latter case the update of the version is reverted.
-    pub(super) async fn swap(
+    pub(super) async fn compare_and_swap(
         &self,
         seen: &Summary,
         version: &ReleaseVersion,

@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 
 use super::cluster::ScriptCluster;
 use crate::lifecycle::secrets::SecretAccess;
-use crate::lifecycle::{record_extras, spawn_blocking};
+use crate::lifecycle::{record_metadata, spawn_blocking};
 use crate::{Result, Session};
 
 /// What the scripts of a chart need to know about the operation.
@@ -74,6 +74,6 @@ impl Session {
     ) -> Result<Session> {
         let (release, namespace) = (version.name.as_str(), version.namespace.as_str());
         let context = ScriptContext { release, namespace, remember: true, wait, events: Some(events) };
-        self.with_chart_scripts(&record_extras::chart(&version.chart), context).await
+        self.with_chart_scripts(&record_metadata::chart(&version.chart), context).await
     }
 }

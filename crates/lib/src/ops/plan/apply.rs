@@ -4,7 +4,7 @@ use pintle_events::Event as LifecycleEvent;
 use pintle_release::ReleaseVersion;
 
 use super::saved::{SavedPlan, cluster_id};
-use super::stale::{Moved, compare};
+use super::stale::{StaleReason, compare};
 use super::{Operation, PlanRequest, ReleasePlan, plan_uninstall, trial};
 use crate::deploy::KeptObjects;
 use crate::ops::{InstallRequest, UpgradeRequest, install, rollback, uninstall, upgrade};
@@ -47,10 +47,10 @@ pub async fn apply_plan(
     let now = session.clock.now();
     if now.unix_millis() > saved.expires.unix_millis() {
         let how = format!("it was made at {} and expired at {}", saved.created, saved.expires);
-        return Err(Error::StalePlan { moved: vec![Moved::new("the plan", how)] });
+        return Err(Error::StalePlan { moved: vec![StaleReason::new("the plan", how)] });
     }
     if cluster_id(session).await? != saved.cluster {
-        let moved = Moved::new("the cluster", "it is not the one that the plan was made for");
+        let moved = StaleReason::new("the cluster", "it is not the one that the plan was made for");
         return Err(Error::StalePlan { moved: vec![moved] });
     }
     let (session, fresh) = replan(session, saved, reporter).await?;
@@ -71,7 +71,8 @@ async fn replan(
     let (name, namespace) = saved.request.name_and_namespace();
     let gone = |error: Error| match error {
         Error::NoSuchRelease { .. } | Error::NoDeployedReleases { .. } | Error::NameInUse { .. } => {
-            let moved = Moved::new(format!("release {name} in namespace {namespace}"), error.to_string());
+            let moved =
+                StaleReason::new(format!("release {name} in namespace {namespace}"), error.to_string());
             Error::StalePlan { moved: vec![moved] }
         }
         other => other,

@@ -16,22 +16,22 @@ use crate::ops::diff::tidied;
 
 /// Something that has changed since a plan was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Moved {
+pub struct StaleReason {
     /// What has changed: an object, the release, or the plan itself.
     pub what: String,
     /// How.
     pub how: String,
 }
 
-impl fmt::Display for Moved {
+impl fmt::Display for StaleReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}: {}", self.what, self.how)
     }
 }
 
-impl Moved {
+impl StaleReason {
     pub(super) fn new(what: impl Into<String>, how: impl Into<String>) -> Self {
-        Moved { what: what.into(), how: how.into() }
+        StaleReason { what: what.into(), how: how.into() }
     }
 }
 
@@ -44,7 +44,7 @@ const CONTROL_PLANE: [&str; 5] =
 const MAX_FIELDS: usize = 8;
 
 /// Returns what differs between a plan and the same plan made now.
-pub(super) fn compare(saved: &ReleasePlan, now: &ReleasePlan) -> Vec<Moved> {
+pub(super) fn compare(saved: &ReleasePlan, now: &ReleasePlan) -> Vec<StaleReason> {
     let mut moved = Vec::new();
     if (saved.from, saved.from_status) != (now.from, now.from_status) {
         moved.push(release_moved(saved, now));
@@ -54,44 +54,47 @@ pub(super) fn compare(saved: &ReleasePlan, now: &ReleasePlan) -> Vec<Moved> {
     for object in &saved.objects {
         match current.remove(&object.id) {
             Some(now) => moved.extend(object_moved(object, now)),
-            None => moved.push(Moved::new(describe(&object.id), "is no longer part of the plan")),
+            None => moved.push(StaleReason::new(describe(&object.id), "is no longer part of the plan")),
         }
     }
     let new = current.into_values().filter(|object| object.action.is_change());
     moved.extend(new.map(|object| {
-        Moved::new(describe(&object.id), format!("is now to {} as well", object.action.name()))
+        StaleReason::new(describe(&object.id), format!("is now to {} as well", object.action.name()))
     }));
     moved
 }
 
-fn release_moved(saved: &ReleasePlan, now: &ReleasePlan) -> Moved {
+fn release_moved(saved: &ReleasePlan, now: &ReleasePlan) -> StaleReason {
     let state = |plan: &ReleasePlan| match (plan.from, plan.from_status) {
         (Some(number), Some(status)) => format!("at version {number} ({})", status.as_str()),
         _ => "not installed".to_owned(),
     };
-    Moved::new(format!("release {}", saved.release), format!("was {}, and is {}", state(saved), state(now)))
+    StaleReason::new(
+        format!("release {}", saved.release),
+        format!("was {}, and is {}", state(saved), state(now)),
+    )
 }
 
-fn object_moved(saved: &PlannedObject, now: &PlannedObject) -> Option<Moved> {
+fn object_moved(saved: &PlannedObject, now: &PlannedObject) -> Option<StaleReason> {
     let what = describe(&saved.id);
     match (saved.exists(), now.exists()) {
-        (true, false) => return Some(Moved::new(what, "has been deleted")),
-        (false, true) => return Some(Moved::new(what, "has been created")),
+        (true, false) => return Some(StaleReason::new(what, "has been deleted")),
+        (false, true) => return Some(StaleReason::new(what, "has been created")),
         _ => {}
     }
     let fields = fields_moved(saved, now);
     if !fields.is_empty() {
-        return Some(Moved::new(what, fields.join(", ")));
+        return Some(StaleReason::new(what, fields.join(", ")));
     }
     if saved.before_digest() != now.before_digest() {
-        return Some(Moved::new(what, "its content has changed"));
+        return Some(StaleReason::new(what, "its content has changed"));
     }
     if saved.action != now.action {
         let how = format!("was to {}, and is now to {}", saved.action.name(), now.action.name());
-        return Some(Moved::new(what, how));
+        return Some(StaleReason::new(what, how));
     }
     match (&saved.problem, &now.problem) {
-        (None, Some(problem)) => Some(Moved::new(what, format!("would now be refused: {problem}"))),
+        (None, Some(problem)) => Some(StaleReason::new(what, format!("would now be refused: {problem}"))),
         _ => None,
     }
 }

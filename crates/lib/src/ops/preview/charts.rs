@@ -119,18 +119,18 @@ impl ChartFetcher for RemoteCharts {
         let query = match source {
             ChartSource::Http { url, name, version } => {
                 self.check_host(if url.is_empty() { name } else { url })?;
-                pintle_repo::Wanted {
+                pintle_repo::ChartQuery {
                     reference: name.clone(),
                     version: version.clone(),
                     repo_url: url.clone(),
-                    ..pintle_repo::Wanted::default()
+                    ..pintle_repo::ChartQuery::default()
                 }
             }
             ChartSource::Oci { url, version, digest } => {
                 self.check_host(url)?;
                 let reference = if digest.is_empty() { url.clone() } else { format!("{url}@{digest}") };
                 let version = if digest.is_empty() { version.clone() } else { String::new() };
-                pintle_repo::Wanted { reference, version, ..pintle_repo::Wanted::default() }
+                pintle_repo::ChartQuery { reference, version, ..pintle_repo::ChartQuery::default() }
             }
             ChartSource::Git { url, .. } => {
                 return Err(format!("charts of other git repositories are not fetched ({})", redacted(url)));

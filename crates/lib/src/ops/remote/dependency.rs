@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use pintle_chart::dependency::{DependencyFile, build_order};
 use pintle_chart::metadata::Dependency;
 use pintle_repo::repository::download_index;
-use pintle_repo::{DependencySource, Error, Repositories, Verification, Wanted, address};
+use pintle_repo::{ChartQuery, DependencySource, Error, Repositories, Verification, address};
 use pintle_semver::{Constraint, Version};
 
 use super::verify::verify_file;
@@ -123,8 +123,8 @@ pub struct AddDependencyRequest {
     /// The chart, and where dependencies come from.
     pub target: DependencyRequest,
     /// What is looked up: REPOSITORY/NAME, the URL of a chart in a registry or of a folder, or a name in
-    /// [`Wanted::repo_url`]. Its version is the range for the newest version that is looked for.
-    pub query: Wanted,
+    /// [`ChartQuery::repo_url`]. Its version is the range for the newest version that is looked for.
+    pub query: ChartQuery,
     /// Version, alias and condition. Without a version, the newest is looked up, and the range is `^` and this version.
     pub dependency: Dependency,
 }
@@ -177,12 +177,12 @@ fn declared(request: &AddDependencyRequest) -> Result<Dependency, RemoteError> {
 }
 
 /// The newest version of a dependency, from its repository as it is now.
-fn newest(remote: &Remote, query: &Wanted, dependency: &Dependency) -> Result<String> {
+fn newest(remote: &Remote, query: &ChartQuery, dependency: &Dependency) -> Result<String> {
     let Dependency { name, repository, .. } = dependency;
     if let Some(folder) = repository.strip_prefix("file://") {
         return Ok(pintle_chart::load_any_version(Path::new(folder), &mut Vec::new())?.metadata.version);
     }
-    let of = |reference: String, repo_url: &str| Wanted {
+    let of = |reference: String, repo_url: &str| ChartQuery {
         reference,
         repo_url: repo_url.to_owned(),
         ..query.clone()
@@ -213,7 +213,7 @@ pub struct UpgradeDependencyRequest {
     /// The name or the alias of the dependency.
     pub name: String,
     /// The range for the newest version, and the credentials.
-    pub query: Wanted,
+    pub query: ChartQuery,
 }
 
 /// Sets the version of a dependency in Chart.yaml to the newest one, and updates `charts/` and the lock file. The kind of the

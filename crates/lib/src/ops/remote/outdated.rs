@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pintle_release::{ChartSource, Summary, VersionRef};
 use pintle_repo::repository::download_index;
-use pintle_repo::{Entry, Repositories, Wanted, address};
+use pintle_repo::{ChartQuery, Entry, Repositories, address};
 use pintle_semver::Version;
 
 use crate::ops::{ListRequest, get, list};
@@ -17,7 +17,7 @@ pub struct OutdatedRequest {
     /// The releases.
     pub releases: ListRequest,
     /// The range of versions, and the credentials. The reference is not used.
-    pub query: Wanted,
+    pub query: ChartQuery,
 }
 
 /// A release, and what its source has.
@@ -83,7 +83,7 @@ struct Found {
 /// Finds the newest versions of charts; each repository is asked once.
 struct Lookup {
     remote: Remote,
-    query: Wanted,
+    query: ChartQuery,
     entries: Vec<Entry>,
     refreshed: BTreeMap<String, Result<(), String>>,
 }
@@ -142,7 +142,7 @@ impl Lookup {
     }
 
     fn resolve(&self, reference: String, repo_url: &str) -> Result<String, String> {
-        let query = Wanted { reference, repo_url: repo_url.to_owned(), ..self.query.clone() };
+        let query = ChartQuery { reference, repo_url: repo_url.to_owned(), ..self.query.clone() };
         let resolved = self.remote.resolver().resolve(&query);
         resolved.map(|resolved| resolved.source.version).map_err(|error| error.to_string())
     }

@@ -19,7 +19,10 @@ pub(crate) const PERMISSIONS_LABEL: &str = "pintle.dev/permissions";
 
 /// The label of versions whose scripts handle list events, with the number of the version. `list` reads only labels
 /// of most records; for versions with this label it has to load the scripts.
-const LIST_EVENTS_LABEL: &str = "pintle.dev/hears-of-lists";
+const LIST_EVENTS_LABEL: &str = "pintle.dev/handles-list-events";
+
+/// The name of that label in records of versions before 0.1.0.
+const OLD_LIST_EVENTS_LABEL: &str = "pintle.dev/hears-of-lists";
 
 /// Separates permissions in a label value, where commas are not allowed.
 const SEPARATOR: char = '.';
@@ -104,16 +107,18 @@ pub(crate) fn record_permissions(labels: &mut BTreeMap<String, String>, number: 
 }
 
 /// Sets or clears the list-events label of a version.
-pub(crate) fn record_list_events(labels: &mut BTreeMap<String, String>, number: u64, hears: bool) {
+pub(crate) fn record_list_events(labels: &mut BTreeMap<String, String>, number: u64, handles: bool) {
     labels.remove(LIST_EVENTS_LABEL);
-    if hears {
+    labels.remove(OLD_LIST_EVENTS_LABEL);
+    if handles {
         labels.insert(LIST_EVENTS_LABEL.to_owned(), number.to_string());
     }
 }
 
 /// Returns whether the scripts of a version handle list events.
 pub(crate) fn listens_to_list_events(number: u64, labels: &BTreeMap<String, String>) -> bool {
-    labels.get(LIST_EVENTS_LABEL).is_some_and(|noted| *noted == number.to_string())
+    let number = number.to_string();
+    [LIST_EVENTS_LABEL, OLD_LIST_EVENTS_LABEL].iter().any(|label| labels.get(*label) == Some(&number))
 }
 
 /// Converts a chart to its form in release records: Helm's, plus subcharts with scripts among the files, plus the
