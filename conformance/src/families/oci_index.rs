@@ -10,7 +10,9 @@ use pintle::registry::{Client, Settings};
 use pintle::repo::address::resolve_reference;
 use pintle::repo::index::{Cached, IndexDocument, index_directory};
 use pintle::repo::search::{Pattern, search};
-use pintle::repo::{Entry, Folders, Getter, Proxies, Registries, Repositories, Resolver, Wanted, warnings};
+use pintle::repo::{
+    ChartQuery, Entry, Getter, Proxies, Registries, Repositories, RepositoryPaths, Resolver, warnings,
+};
 use pintle_chart::metadata::Timestamp;
 use pintle_regex::Regex;
 use pintle_semver::Constraint;
@@ -151,7 +153,7 @@ fn merge(case: &Case, folder: &Path) -> Value {
 }
 
 /// Writes the repositories of a case into a folder.
-fn repositories(case: &Case, folder: &Path) -> Folders {
+fn repositories(case: &Case, folder: &Path) -> RepositoryPaths {
     let mut file = Repositories::default();
     for repository in case.input["repos"].as_array().into_iter().flatten() {
         let text = |field: &str| repository[field].as_str().unwrap_or_default().to_owned();
@@ -165,7 +167,7 @@ fn repositories(case: &Case, folder: &Path) -> Folders {
     if !file.entries.is_empty() {
         fs::write(&path, file.to_yaml().unwrap_or_default()).ok();
     }
-    Folders {
+    RepositoryPaths {
         repository_config: path,
         repository_cache: folder.to_owned(),
         content_cache: folder.join("content"),
@@ -175,10 +177,10 @@ fn repositories(case: &Case, folder: &Path) -> Folders {
 fn resolve(case: &Case, folder: &Path, getter: &Getter) -> Value {
     let folders = repositories(case, folder);
     let resolver = Resolver { folders, getter, skip_digest: false, needs_all_indexes: false };
-    let wanted = Wanted {
+    let wanted = ChartQuery {
         reference: case.text("ref").to_owned(),
         version: case.text("version").to_owned(),
-        ..Wanted::default()
+        ..ChartQuery::default()
     };
     match resolver.resolve(&wanted) {
         Ok(resolved) => json!({"ok": {"url": resolved.source.url}}),

@@ -168,7 +168,7 @@ impl Call<'_> {
 
     /// Returns a tree to the script.
     pub(crate) fn answer(&self, node: &Node) -> Answer {
-        bridge::give(self.lua, self.host, node)
+        bridge::to_lua(self.lua, self.host, node)
     }
 
     /// Charges work to the step limit.

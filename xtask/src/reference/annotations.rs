@@ -140,6 +140,14 @@ const TABLES: &[Table] = &[
             ("helm.sh/ring-table", "which replica owns which slot"),
             ("helm.sh/ring-coordinator", "the replica that writes the table"),
             ("helm.sh/ring-ack", "what a replica says about the table"),
+            (
+                "helm.sh/chart-content",
+                "the digest of a chart that versions share, on them and on the Secrets that have it",
+            ),
+            (
+                "helm.sh/unreferenced",
+                "on such a Secret: no version was found that needs it; the next search deletes it",
+            ),
             ("helm.sh/plan", "the type of Secrets with plans that wait for approval"),
             ("pintle.dev/chart-url", "where the chart of a version came from"),
             ("pintle.dev/chart-repository", "the repository that it came from"),
@@ -163,6 +171,7 @@ const TABLES: &[Table] = &[
             ("pintle.dev/moved-to", "the store that has the release now"),
             ("pintle.dev/permissions", "the permissions that scripts of the version had"),
             ("pintle.dev/handles-list-events", "scripts of the version handle list events"),
+            ("pintle.dev/hears-of-lists", "the same, in older records"),
             ("pintle.dev/embedded", "marks objects that the embedded cluster made by itself"),
         ],
     },

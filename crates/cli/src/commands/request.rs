@@ -247,7 +247,7 @@ pub(super) fn warn_if_managed(
     if invocation.personality != Personality::Pintle {
         return;
     }
-    let Some(owner) = pintle_controller::stamp::owner_of(labels) else { return };
+    let Some(owner) = pintle_controller::origin_labels::owner_of(labels) else { return };
     invocation.ui.warn(&format!(
         "HelmRequest {}/{} manages this release, and the controller will {undo}; change the request instead, or suspend it: \
          `pintle request suspend {} --namespace {}`",

@@ -20,7 +20,7 @@ const MANAGED_BY: &str = "MANAGED BY";
 
 /// The HelmRequest that manages a release, as `namespace/name`.
 pub(crate) fn manager(release: &Summary) -> Option<String> {
-    let owner = pintle_controller::stamp::owner(release)?;
+    let owner = pintle_controller::origin_labels::owner(release)?;
     Some(format!("{}/{}", owner.namespace, owner.name))
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use pintle_plugin::Plugin;
 use pintle_tree::Node;
 
-use super::install::{self, Wanted};
+use super::install::{self, RequestedPlugin};
 use super::installed;
 use crate::failure::{Failure, reason};
 use crate::invocation::Invocation;
@@ -14,7 +14,7 @@ use crate::read;
 /// An entry of a list.
 struct Listed {
     name: String,
-    wanted: Wanted,
+    wanted: RequestedPlugin,
 }
 
 /// Installs the plugins of a list that are not installed yet.
@@ -116,7 +116,10 @@ fn entry(item: &Node, file: &Path) -> Result<Listed, String> {
         let folder = file.parent().unwrap_or(Path::new("."));
         source = crate::path::clean(&folder.join(&source).to_string_lossy());
     }
-    Ok(Listed { name, wanted: Wanted { source, version: text("version")?, checksum: text("checksum")? } })
+    Ok(Listed {
+        name,
+        wanted: RequestedPlugin { source, version: text("version")?, checksum: text("checksum")? },
+    })
 }
 
 #[cfg(test)]

@@ -108,7 +108,7 @@ impl<H: RecordKind> HelmStore<H> {
         }
         match api::replace_retryable(&self.cluster, &self.resource, &object).await {
             Ok(object) => {
-                self.remember(&object, lease);
+                self.cache_lease(&object, lease);
                 self.note_written(&object, lease);
                 return Ok(state(&object));
             }
@@ -161,7 +161,7 @@ impl<H: RecordKind> HelmStore<H> {
             object.metadata_mut().insert("resourceVersion".into(), resource_version.as_str().into());
             match api::replace_retryable(&self.cluster, &self.resource, &object).await {
                 Ok(object) => {
-                    self.remember(&object, lease);
+                    self.cache_lease(&object, lease);
                     self.note_written(&object, lease);
                     return Ok(());
                 }
