@@ -44,7 +44,11 @@ impl LookupObjects {
         for text in texts {
             objects.extend(Object::read_manifest(text, "")?);
         }
-        Ok(LookupObjects { objects: Arc::new(objects), ..LookupObjects::default() })
+        Ok(LookupObjects {
+            objects: Arc::new(objects),
+            #[cfg(feature = "cluster")]
+            clusters: Vec::new(),
+        })
     }
 
     /// The same objects, and those of a cluster. It is read only, with the rights of its connection, on the runtime of

@@ -16,10 +16,10 @@ pub(crate) fn of(change: &ObjectChange) -> Vec<Danger> {
     let mut found = Vec::new();
     let mut add =
         |kind: DangerKind, text: String| found.push(Danger { kind, object: change.id.clone(), text });
-    if let (ObjectChangeKind::Removed, Some(old)) = (change.kind, &old) {
-        if let Some((kind, text)) = removal(old) {
-            add(kind, format!("{name} {text}"));
-        }
+    if let (ObjectChangeKind::Removed, Some(old)) = (change.kind, &old)
+        && let Some((kind, text)) = removal(old)
+    {
+        add(kind, format!("{name} {text}"));
     }
     if let (Some(old), Some(new)) = (&old, &new) {
         for finding in pintle_upgrade::immutable_changes(&name, old, new) {

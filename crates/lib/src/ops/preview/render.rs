@@ -70,11 +70,14 @@ pub(crate) struct Rendered {
     pub(crate) input: Option<Arc<ChartInput>>,
 }
 
+/// A chart that one of several threads renders.
+type OnceRendered = OnceLock<Result<Arc<RenderedChart>, String>>;
+
 /// Renders charts, each with the same input once.
 pub(crate) struct Renders {
     charts: Charts,
     capabilities: Capabilities,
-    known: Mutex<BTreeMap<u64, Arc<OnceLock<Result<Arc<RenderedChart>, String>>>>>,
+    known: Mutex<BTreeMap<u64, Arc<OnceRendered>>>,
 }
 
 impl Renders {
@@ -375,7 +378,7 @@ impl RenderedApp {
             chart
                 .templates
                 .iter()
-                .any(|file| memchr::memmem::find(&file.data.to_vec(), b"APIVersions").is_some())
+                .any(|file| memchr::memmem::find(&file.data, b"APIVersions").is_some())
                 || chart.subcharts.iter().chain(&chart.libraries).any(reads)
         }
         reads(&input.loaded.chart)
