@@ -375,10 +375,7 @@ impl RenderedApp {
     pub(crate) fn reads_api_versions(&self) -> bool {
         let Ok(Rendered { input: Some(input), .. }) = &self.outcome else { return false };
         fn reads(chart: &Chart) -> bool {
-            chart
-                .templates
-                .iter()
-                .any(|file| memchr::memmem::find(&file.data, b"APIVersions").is_some())
+            chart.templates.iter().any(|file| memchr::memmem::find(&file.data, b"APIVersions").is_some())
                 || chart.subcharts.iter().chain(&chart.libraries).any(reads)
         }
         reads(&input.loaded.chart)
