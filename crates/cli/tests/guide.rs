@@ -158,7 +158,7 @@ fn nothing_else(_: &Walk, command: &str) {
 fn left_out(_: &Walk, _: &str) {}
 
 /// The pages that are walked below.
-const PAGES: [&str; 31] = [
+const PAGES: [&str; 33] = [
     "README.md",
     "docs/guide/air-gap.md",
     "docs/guide/best-practices.md",
@@ -184,9 +184,11 @@ const PAGES: [&str; 31] = [
     "docs/guide/plugins.md",
     "docs/guide/preview.md",
     "docs/guide/readme-of-charts.md",
+    "docs/guide/request-sets.md",
     "docs/guide/signing.md",
     "docs/guide/storage.md",
     "docs/guide/troubleshooting.md",
+    "docs/guide/ui.md",
     "docs/guide/unittest.md",
     "docs/guide/upgrade-check.md",
     "docs/install.md",
@@ -256,6 +258,12 @@ fn the_guide_to_signatures_works() {
 #[test]
 fn the_guide_to_editors_works() {
     Walk::new().page("docs/guide/editor.md", left_out);
+}
+
+#[test]
+fn the_guides_to_the_web_view_and_to_request_sets_are_walked() {
+    Walk::new().page("docs/guide/ui.md", left_out);
+    Walk::new().page("docs/guide/request-sets.md", left_out);
 }
 
 #[test]

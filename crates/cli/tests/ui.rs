@@ -34,8 +34,12 @@ impl View {
     }
 
     fn get(&self, path: &str, cookie: &str) -> String {
+        self.get_as(&self.address, path, cookie)
+    }
+
+    /// A request with a name in its header `Host`.
+    fn get_as(&self, host: &str, path: &str, cookie: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).expect("it listens");
-        let host = &self.address;
         let head =
             format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nCookie: {cookie}\r\nConnection: close\r\n\r\n");
         stream.write_all(head.as_bytes()).expect("it reads");
@@ -67,6 +71,22 @@ fn the_view_is_served_to_whoever_opens_the_printed_address() {
     assert!(view.get("/", "").contains("/assets/app.js"));
 }
 
+#[test]
+fn only_names_that_were_given_are_served() {
+    let env = TestEnv::new();
+    let view = View::start(&env, &["--host", "ui.example.com"]);
+    let status = |host: &str| {
+        let answer = view.get_as(host, "/api/v1/session", "");
+        answer.split(' ').nth(1).unwrap_or_default().to_owned()
+    };
+    let port = view.address.rsplit(':').next().unwrap_or_default();
+    let [own, named] = [view.address.as_str(), "ui.example.com"].map(status);
+    assert_eq!(own, named, "the given name is served as the address is");
+    let [other, rebound] =
+        ["ui.example.org".to_owned(), format!("evil.example:{port}")].map(|host| status(&host));
+    assert!(other != own && other == rebound, "{own} {other} {rebound}");
+}
+
 #[cfg(unix)]
 #[test]
 fn a_signal_ends_it_without_an_error() {
@@ -85,7 +105,7 @@ fn mistakes_in_flags_are_told_before_anything_is_served() {
     env.write("good", "0123456789abcdef anna\n");
     let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = taken.local_addr().expect("an address").port().to_string();
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 10] = [
         (&["--bind", "0.0.0.0"], "--auth FILE"),
         (&["--bind", "0.0.0.0", "--auth", "good"], "--tls-cert"),
         (&["--bind", "0.0.0.0", "--auth", "header:X-User"], "any user"),
@@ -95,6 +115,7 @@ fn mistakes_in_flags_are_told_before_anything_is_served() {
         (&["--auth", "missing"], "cannot read `missing`"),
         (&["--auth", "tokens"], "fewer than 16 characters"),
         (&["--tls-cert", "good"], "belong together"),
+        (&["--tls-cert", "good", "--tls-key", "gone.key"], "gone.key"),
     ];
     for (flags, expected) in cases {
         let ran = Command::new(env!("CARGO_BIN_EXE_pintle"))

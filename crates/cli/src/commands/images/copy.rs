@@ -124,10 +124,7 @@ fn print_findings(invocation: &mut Invocation<'_>, plan: &CopyPlan) -> Result<()
     let Some((_, first)) = plan.refused.first() else { return Ok(()) };
     let hint = hint(first);
     for (source, error) in &plan.refused {
-        let text = error.to_string();
-        // The number of the system's error is for programmers.
-        let text = text.split(" (os error ").next().unwrap_or(&text);
-        invocation.ui.warn(&format!("{source} cannot be copied: {text}"));
+        invocation.ui.warn(&format!("{source} cannot be copied: {}", without_number(&error.to_string())));
     }
     if goes_on {
         return Ok(());
@@ -262,4 +259,11 @@ fn read_list(path: &str) -> Result<Vec<String>, Failure> {
     }
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
     Ok(lines.filter(|line| !line.is_empty()).map(ToOwned::to_owned).collect())
+}
+
+/// The text of an error without the number of the system's error, which is for programmers.
+fn without_number(text: &str) -> String {
+    let Some((before, rest)) = text.split_once(" (os error ") else { return text.to_owned() };
+    let after = rest.split_once(')').map_or("", |(_, after)| after);
+    format!("{before}{after}")
 }
