@@ -15,7 +15,8 @@
 //!     spec:\n  chart:\n    spec:\n      chart: ./charts/web\n      sourceRef: {kind: GitRepository, name: flux-system}\n";
 //! let files = [("apps/web.yaml".to_owned(), Entry::File(release.as_bytes().into()))];
 //! let files = Snapshot::new(files);
-//! let mut discovery = Discovery::new(&files, &Settings::default());
+//! let settings = Settings::default();
+//! let mut discovery = Discovery::new(&files, &settings);
 //! let apps = discovery.take();
 //! assert_eq!(apps[0].id.to_string(), "HelmRelease apps/web");
 //! assert!(discovery.take().is_empty());
