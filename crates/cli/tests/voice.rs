@@ -118,7 +118,7 @@ fn disagreements(shown: &str) -> Vec<String> {
         let is_plural =
             |noun: &&str| word == format!("{noun}s") || (noun.ends_with('y') && word == "repositories");
         match number {
-            1 => NOUNS.iter().any(|noun| is_plural(noun)),
+            1 => NOUNS.iter().any(is_plural),
             _ => NOUNS.contains(&word),
         }
     };

@@ -2,15 +2,17 @@
 
 use pintle::ops::{AppChange, AppStatus, ObjectChange, ObjectChangeKind, PreviewReport};
 
+use crate::output::grid::counted;
+
 use super::text::{cause_text, lines, named, sign, summary, title, value};
 
 /// The comments; none is longer than `most` characters. They are split between objects, and what does not fit is named.
 pub(super) fn comments((base, head): (&str, &str), report: &PreviewReport, most: usize) -> Vec<String> {
     let mut pages = Pages { most, done: Vec::new(), page: String::new() };
     pages.add(&format!(
-        "## Preview\n\n{}; {} apps, `{base}` → `{head}`\n\n",
+        "## Preview\n\n{}; {}, `{base}` → `{head}`\n\n",
         summary(report),
-        report.rendered
+        counted(report.rendered, "app")
     ));
     let failed: Vec<&AppChange> = report.not_rendered().collect();
     if !failed.is_empty() {

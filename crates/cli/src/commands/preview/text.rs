@@ -3,13 +3,15 @@
 use pintle::ops::{AppChange, AppStatus, Cause, FieldChange, ObjectChange, ObjectChangeKind, PreviewReport};
 use pintle::tree::Node;
 
+use crate::output::grid::counted;
+
 /// The most characters of a value in one line.
 const MAX_VALUE: usize = 120;
 /// The most fields and lines that are shown of one object.
 const MAX_FIELDS: usize = 60;
 
 pub(super) fn text((base, head): (&str, &str), report: &PreviewReport) -> String {
-    let mut out = format!("{} apps in {head}, compared with {base}\n", report.rendered);
+    let mut out = format!("{} in {head}, compared with {base}\n", counted(report.rendered, "app"));
     let failed: Vec<&AppChange> = report.not_rendered().collect();
     if !failed.is_empty() {
         out.push_str(&format!("\nnot rendered ({})\n", failed.len()));
@@ -47,11 +49,16 @@ pub(super) fn summary(report: &PreviewReport) -> String {
     let mut text = match added + changed + removed {
         0 => "no object changes".to_owned(),
         _ => format!(
-            "{added} objects added, {changed} changed, {removed} removed in {apps} apps; {known} of {all} changes have a proven cause"
+            "{} added, {changed} changed, {removed} removed in {}; {known} of {} {} a proven cause",
+            counted(added, "object"),
+            counted(apps, "app"),
+            counted(all, "change"),
+            if all == 1 { "has" } else { "have" },
         ),
     };
     if old > 0 {
-        text.push_str(&format!("; {old} notes are as before (--list shows them)"));
+        let are = if old == 1 { "is" } else { "are" };
+        text.push_str(&format!("; {} {are} as before (--list shows them)", counted(old, "note")));
     }
     text
 }
