@@ -301,8 +301,7 @@ fn charts(corpus: &Path, other: &Path) -> Result<Changes> {
     Ok(read_charts(&String::from_utf8_lossy(&shown.stdout)))
 }
 
-/// Reads the rows `chart passed/total (percent %)` and the indented differences below them. The sum at the end, `render …`,
-/// has the number of cases.
+/// Reads the rows `render stdout passed/total (percent %)` and the indented differences below them.
 fn read_charts(shown: &str) -> Changes {
     let mut changes = Changes::default();
     let mut chart = "";
@@ -318,7 +317,7 @@ fn read_charts(shown: &str) -> Changes {
             None => {
                 let mut words = line.split_whitespace();
                 chart = words.next().unwrap_or_default();
-                let total = words.next().and_then(|count| count.split_once('/')?.1.parse().ok());
+                let total = words.find_map(|count| count.split_once('/')?.1.parse().ok());
                 changes.compared = changes.compared.max(total.unwrap_or(0));
             }
         }
@@ -433,10 +432,10 @@ mod tests {
         let page = "x\n\nAvailable Commands:\n  create      new\n  help        Help\n  env         e\n\nFlags:\n  -h\n";
         assert_eq!(subcommands(page).collect::<Vec<_>>(), ["create", "env"]);
         let charts = read_charts(
-            "a-1 1/2 (50.00 %)\n    default: stdout: line 3\nb-1 3/3 (100.00 %)\nrender 4/5 (80.00 %)\n",
+            "render exit 5/5 (100.00 %)\nrender stdout 4/5 (80.00 %)\n    a-1 [default]: line 3\n",
         );
         assert_eq!((charts.compared, charts.list.len()), (5, 1));
-        assert_eq!(charts.list[0].name, "a-1 default");
+        assert_eq!(charts.list[0].name, "render a-1 [default]");
         let scenarios = read_scenarios(
             "failures:\n\n---- beside_helm::x stdout ----\n1 of 9 commands differ:\n$ helm\nnote: run with \
              `RUST_BACKTRACE=1`\n\n\nfailures:\n    beside_helm::x\n\ntest result: FAILED. 14 passed; 1 failed; 0 ignored\n",
