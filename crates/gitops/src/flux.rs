@@ -11,7 +11,7 @@ use crate::app::{App, Content};
 use crate::discovery::{Discovery, Item, Step, app_of};
 use crate::{NoteKind, Place, SourceObject, Variable, Variables, join, parent, secret, substitute};
 
-pub(crate) use release::{helm_release, post_renderers, release_name, values_layers};
+pub(crate) use release::{helm_release, post_renderers, release_name, release_namespace, values_layers};
 
 const SOURCE: &str = "source.toolkit.fluxcd.io";
 /// Switches substitution off for one object, as a label or an annotation.

@@ -4,7 +4,7 @@ use pintle_tree::{Node, ValuePath};
 
 use crate::app::{App, ChartApp, ChartSource, Content};
 use crate::discovery::{Discovery, Item, Step, app_of};
-use crate::flux::{depends_on, post_renderers, release_name, values_layers};
+use crate::flux::{depends_on, post_renderers, release_name, release_namespace, values_layers};
 
 /// Understands a HelmRequest.
 pub(crate) fn request(discovery: &mut Discovery<'_>, item: &Item, force: bool) -> Step {
@@ -29,15 +29,7 @@ pub(crate) fn request(discovery: &mut Discovery<'_>, item: &Item, force: bool) -
     };
     let layers = match values_layers(discovery, item, force) {
         Ok(layers) => layers,
-        Err(reason) if !force => return Step::Waits(reason),
-        Err(reason) => {
-            discovery.add_failed(item, reason);
-            return Step::Done;
-        }
-    };
-    let namespace = match object.text(&["spec", "targetNamespace"]) {
-        "" => object.namespace(),
-        namespace => namespace,
+        Err(step) => return step,
     };
     let flag = |keys: &[&str]| object.at(keys).and_then(Node::as_bool) == Some(true);
     let place = ["spec", "chart", "version"].iter().fold(ValuePath::root(), |path, key| path.key(*key));
@@ -45,7 +37,7 @@ pub(crate) fn request(discovery: &mut Discovery<'_>, item: &Item, force: bool) -
         chart,
         version_place: object.place(&place),
         release: release_name(object),
-        namespace: namespace.to_owned(),
+        namespace: release_namespace(object).to_owned(),
         layers,
         default_files: Vec::new(),
         ignores_missing: false,

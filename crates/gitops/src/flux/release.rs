@@ -47,22 +47,13 @@ pub(crate) fn helm_release(discovery: &mut Discovery<'_>, item: &Item, force: bo
     };
     let layers = match values_layers(discovery, item, force) {
         Ok(layers) => layers,
-        Err(reason) if !force => return Step::Waits(reason),
-        Err(reason) => {
-            discovery.add_failed(item, reason);
-            return Step::Done;
-        }
+        Err(step) => return step,
     };
-    let namespace = match object.text(&["spec", "targetNamespace"]) {
-        "" => object.namespace(),
-        namespace => namespace,
-    };
-    let spec = |keys: &[&str]| object.list(keys).iter().filter_map(Node::as_str).map(str::to_owned).collect();
     let app = ChartApp {
         chart: chart.source,
         version_place: chart.place,
         release: release_name(object),
-        namespace: namespace.to_owned(),
+        namespace: release_namespace(object).to_owned(),
         layers,
         default_files: chart.default_files,
         ignores_missing: chart.ignores_missing,
@@ -72,7 +63,7 @@ pub(crate) fn helm_release(discovery: &mut Discovery<'_>, item: &Item, force: bo
         skip_schema: object.at(&["spec", "install", "disableSchemaValidation"]).and_then(Node::as_bool)
             == Some(true),
         kube_version: String::new(),
-        api_versions: spec(&["spec", "none"]),
+        api_versions: Vec::new(),
         post: post_renderers(object),
     };
     let depends_on = depends_on(object, object.kind());
@@ -214,15 +205,35 @@ fn referenced(discovery: &Discovery<'_>, item: &Item, reference: &Node) -> Resul
     }
 }
 
-/// The layers of values: objects in their order, then the values written down, then what goes to a path.
-///
-/// # Errors
-/// What is missing.
+/// The namespace of the release of a HelmRelease or HelmRequest.
+pub(crate) fn release_namespace(object: &SourceObject) -> &str {
+    match object.text(&["spec", "targetNamespace"]) {
+        "" => object.namespace(),
+        namespace => namespace,
+    }
+}
+
+/// The layers of values of a HelmRelease or HelmRequest. Without them, the error says whether to wait for objects that may still
+/// be found; with `force` the app is reported instead.
 pub(crate) fn values_layers(
     discovery: &mut Discovery<'_>,
     item: &Item,
     force: bool,
-) -> Result<Vec<Layer>, String> {
+) -> Result<Vec<Layer>, Step> {
+    read_layers(discovery, item, force).map_err(|reason| match force {
+        false => Step::Waits(reason),
+        true => {
+            discovery.add_failed(item, reason);
+            Step::Done
+        }
+    })
+}
+
+/// The layers of values: objects in their order, then the values written down, then what goes to a path.
+///
+/// # Errors
+/// What is missing.
+fn read_layers(discovery: &mut Discovery<'_>, item: &Item, force: bool) -> Result<Vec<Layer>, String> {
     let object = &item.object;
     let mut layers = Vec::new();
     let mut targeted = Vec::new();
